@@ -37,7 +37,7 @@ export function sampleReport(sample: SampleHost, more: Partial<ReportFacts> = {}
     manifests: new Map(bundles.map((bundle, at) => [bundle, manifestOf(at === 0 ? serial : 7)])),
     rootDigest: sampleRoot.sha256,
     users: [{ group: group.group, uses: bundles, proof: 'can confirm' }],
-    ...{ speaker: 'agent', outcomes: [], dropped: 0, ...more },
+    ...{ sender: 'agent', outcomes: [], dropped: 0, ...more },
   });
 }
 

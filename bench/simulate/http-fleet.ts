@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type HostState, openHostState } from '../../src/agent/fleet/host-state.js';
+import { type FleetHostState, openHostState } from '../../src/agent/fleet/host-state.js';
 import { ReportTimes } from '../../src/agent/fleet/report-times.js';
 import { sendReport } from '../../src/agent/fleet/send-report.js';
 import type { FleetConfig } from '../../src/core/config/config.js';
@@ -125,7 +125,7 @@ async function live(life: Life, number: number, directory: string): Promise<void
   });
   let told = 0;
   while (!life.stop.aborted) {
-    const waitMs = times.untilDue(life.config, told < life.serial ? 'news' : 'same');
+    const waitMs = times.untilDue(life.config, told < life.serial);
     // Looked at again soon: news come between.
     if (waitMs > 0) await systemClock.sleep(Math.min(waitMs, 200), life.stop);
     else told = await attempt(life, { number, state, times, told });
@@ -134,7 +134,7 @@ async function live(life: Life, number: number, directory: string): Promise<void
 
 interface Attempt {
   readonly number: number;
-  readonly state: HostState;
+  readonly state: FleetHostState;
   readonly times: ReportTimes;
   readonly told: number;
 }

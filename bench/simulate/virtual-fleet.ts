@@ -1,6 +1,6 @@
 // A fleet in virtual time: each host runs the agent's own schedule and retries (ReportTimes) and its own reading of answers, against a server
 // of which only the answers are real: it takes a report, says 503, or is not there. No network, no disk, and the same for the same seed.
-import { grantedMs, judgeReply, readReportAnswer } from '../../src/agent/fleet/fleet-answers.js';
+import { clampIntervalMs, judgeReply, readReportAnswer } from '../../src/agent/fleet/fleet-answers.js';
 import { ReportTimes } from '../../src/agent/fleet/report-times.js';
 import type { FleetConfig } from '../../src/core/config/config.js';
 import { nextPollAt, phaseMs } from '../../src/core/cycle/schedule.js';
@@ -161,10 +161,9 @@ class Simulation {
       if (!host.hasNews) this.#untold++;
       host.hasNews = true;
     } else if (atMs !== host.wakeAtMs) return;
-    if (host.times.untilDue(this.#config, host.hasNews ? 'news' : 'same') <= 0 || this.#isImpatient(host))
-      this.#attempt(host);
+    if (host.times.untilDue(this.#config, host.hasNews) <= 0 || this.#isImpatient(host)) this.#attempt(host);
     const isHasty = this.#options.fault === 'impatient' && host.times.failures() > 0;
-    const dueMs = host.times.untilDue(this.#config, host.hasNews ? 'news' : 'same');
+    const dueMs = host.times.untilDue(this.#config, host.hasNews);
     this.#wake(number, Math.max(1, isHasty ? Math.min(dueMs, impatientMs) : dueMs));
   }
 
@@ -185,7 +184,7 @@ class Simulation {
     this.#asked.note(this.#nowMs);
     try {
       const { everyMs } = readReportAnswer(judgeReply(this.#answer(), url, 'report'), url);
-      times.stored(this.#config, grantedMs(this.#config.everyMs, everyMs));
+      times.stored(this.#config, clampIntervalMs(this.#config.everyMs, everyMs));
     } catch (error) {
       if (!isWritError(error)) throw error;
       times.failed(this.#config, 'failed', error.facts['retryAfterMs']);

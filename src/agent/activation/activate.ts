@@ -185,7 +185,7 @@ function areAllNotified(host: Host): boolean {
 }
 
 /**
- * Returns the result of a move whose commit failed on the disk. The workers accepted the new generation, so it stays
+ * Returns the result of a move with a commit that failed on the disk. The workers accepted the new generation, so it stays
  * active. The ledger is in memory, so that the bake time runs. The journal stays, and the next start commits.
  */
 function uncommitted(

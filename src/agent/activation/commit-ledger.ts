@@ -68,7 +68,7 @@ export function withRestoredGeneration(
 interface BakesIn {
   readonly generation: number;
   readonly nowMs: number;
-  /** The generation before whose swap the contact was checked; left out in a restore. */
+  /** The new generation, if the contact was checked before its swap; left out in a restore. */
   readonly contactAfter?: number;
 }
 

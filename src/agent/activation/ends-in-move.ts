@@ -24,7 +24,7 @@ interface ObservedEnds {
 
 export interface NotedEnds {
   readonly ledger: Ledger;
-  /** WORKER_RESTARTED, one for each worker whose process ended. */
+  /** WORKER_RESTARTED, one for each worker with a process that ended. */
   readonly warnings: readonly Problem[];
 }
 

@@ -148,8 +148,7 @@ function deferRetry(host: Host, { from, releases }: Move, no: WritError): WritEr
 }
 
 /**
- * Removes the recorded refusal, because the restored generation was refused with the same text: it is no verdict on the new
- * releases.
+ * Removes the recorded refusal: the restored generation was refused with the same text, so it is no verdict on the releases.
  * @returns REFUSAL_REPEATED, with the time of the next try
  */
 function forgetRepeatedRefusal(
@@ -177,10 +176,7 @@ export interface RestoreOptions {
 
 export type Restored = RestoredWorkers;
 
-/**
- * Moves the link to the previous generation and notifies the workers. Recovery calls this too.
- * @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*, and the errors of notifyRestored
- */
+/** Moves the link back and notifies the workers. @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*; as notifyRestored */
 export async function restoreLink(
   host: Host,
   steps: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,

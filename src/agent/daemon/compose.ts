@@ -23,8 +23,8 @@ import {
 } from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
-import { createFleetDoor } from '../fleet/fleet-door.js';
 import { identityOf } from '../fleet/identity.js';
+import { createLazyReporter } from '../fleet/lazy-reporter.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -94,8 +94,8 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
   const downloads = watchDownloads();
-  const fleet = createFleetDoor({
-    ...{ host, stop, random01, onNews: publishStatus },
+  const fleet = createLazyReporter({
+    ...{ host, stop, random01, onStatusChange: publishStatus },
     identity: () => identityOf(host(), installId),
     status: () => agent.status(),
   });

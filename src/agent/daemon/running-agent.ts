@@ -89,7 +89,7 @@ export class RunningAgent {
         await this.#host.clock.sleep(0);
         await sockets.close();
         this.#enter('stop');
-        await fleet.lastWord();
+        await fleet.sendFinalReport();
       }
     } finally {
       stopReloads();

@@ -1,17 +1,18 @@
-// Makes a report fit its bounds by leaving out, in an order: outputs, lines, bundles of outcomes, outcomes (they come with the
-// next one), then whatever is longest. Pure. What was left out is said by a finding, so that nobody counts what is not there.
+// Truncates a host report to its limits. Drops in this order: outputs, lines, bundles of outcomes, outcomes (the next report
+// has them), then the longest list. Pure functions. A finding marks a truncated report, so that a server does not take it for
+// complete.
 import { type FleetReport, fleetBounds } from '../../core/fleet/report.js';
 
-/** Not an error of this host: its report says less than it knows. */
+/** The finding of a truncated report. It is not an error of the host. */
 export const truncatedFinding = 'REPORT_TRUNCATED';
 
 const maxRoles = 100;
 
-/** @param told `cut`: something is missing already */
-export function fitted(report: FleetReport, told: 'whole' | 'cut'): FleetReport {
+/** Truncates a report to its limits. @param isCut true if outcomes were dropped before, which also needs the finding */
+export function fitReport(report: FleetReport, isCut: boolean): FleetReport {
   const bounded = withinCounts(report);
-  const isCut = told === 'cut' || lengthOf(bounded) < lengthOf(report);
-  let fits = isCut ? marked(bounded) : withFindings(bounded, bounded.findings);
+  const isShortened = isCut || lengthOf(bounded) < lengthOf(report);
+  let fits = isShortened ? marked(bounded) : withFindings(bounded, bounded.findings);
   for (const step of steps) {
     if (lengthOf(fits) <= fleetBounds.maxReportBytes) return fits;
     fits = marked(step(fits));

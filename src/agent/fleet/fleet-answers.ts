@@ -1,5 +1,5 @@
-// What a fleet server answered, in our words: a value that is checked, or a coded error. Pure. Nothing of an answer goes on
-// unread: a server that is hostile, or is none, changes when this host reports and no more.
+// Validates the responses of a fleet server: returns checked values or throws a coded error. Pure functions. A hostile server,
+// or one that is no fleet server, can change only the time of the next report.
 
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import {
@@ -17,16 +17,16 @@ import { givenName } from './fleet-files.js';
 
 type Answered = Extract<HttpReply, { readonly kind: 'answered' }>;
 
-/** What was asked: the same status means another thing to each. */
-export type Asked = 'enrol' | 'report';
+/** The kind of a request, on which the meaning of an HTTP status depends. */
+export type FleetRequestKind = 'enrol' | 'report';
 
 export const maxAnswerBytes = 16_384;
 
-/** @returns an answer that says yes, or challenges. @throws WritError FLEET_* */
-export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
+/** @returns a successful response, or a challenge (409) to a report. @throws WritError FLEET_* for every other one */
+export function judgeReply(reply: HttpReply, url: URL, kind: FleetRequestKind): Answered {
   if (reply.kind === 'failed') throw failed(reply, url);
   const { status, retryAfterMs } = reply;
-  if ((status >= 200 && status < 300) || (status === 409 && asked === 'report')) return reply;
+  if ((status >= 200 && status < 300) || (status === 409 && kind === 'report')) return reply;
   const facts = { url: url.href, status };
   if (status === 429 || status === 503) {
     const laterMs = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, maxRetryAfterMs);
@@ -34,7 +34,7 @@ export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
       facts: laterMs === undefined ? facts : { ...facts, retryAfterMs: laterMs },
     });
   }
-  throw new WritError(codeOf(reply, asked), `${url.href} answered with status ${status}`, { facts });
+  throw new WritError(codeOf(reply, kind), `${url.href} answered with status ${status}`, { facts });
 }
 
 function failed({ reason, hint }: Extract<HttpReply, { readonly kind: 'failed' }>, url: URL): WritError {
@@ -51,52 +51,55 @@ function failed({ reason, hint }: Extract<HttpReply, { readonly kind: 'failed' }
   });
 }
 
-/** What a server may say of a host by its code. */
-const said: readonly ErrorCode[] = [
+/** The error codes that a server may send. */
+const serverCodes: readonly ErrorCode[] = [
   ...(['FLEET_TOKEN_REFUSED', 'FLEET_HOST_NOT_COVERED', 'FLEET_ENROL_FULL', 'FLEET_KEY_WAITING'] as const),
   ...(['FLEET_KEY_RETIRED', 'FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED', 'FLEET_REPORT_INVALID'] as const),
 ];
 
-function codeOf({ status, body }: Answered, asked: Asked): ErrorCode {
-  const own = said.find((one) => one === objectIn(body)?.['code']);
+function codeOf({ status, body }: Answered, kind: FleetRequestKind): ErrorCode {
+  const own = serverCodes.find((one) => one === objectIn(body)?.['code']);
   if (own !== undefined && status >= 400 && status < 500) return own;
-  if (status === 401) return asked === 'enrol' ? 'FLEET_TOKEN_REFUSED' : 'FLEET_KEY_UNKNOWN';
-  if (status === 403) return asked === 'enrol' ? 'FLEET_TOKEN_REFUSED' : 'FLEET_KEY_RETIRED';
+  if (status === 401) return kind === 'enrol' ? 'FLEET_TOKEN_REFUSED' : 'FLEET_KEY_UNKNOWN';
+  if (status === 403) return kind === 'enrol' ? 'FLEET_TOKEN_REFUSED' : 'FLEET_KEY_RETIRED';
   if ([400, 409, 413, 422].includes(status)) return 'FLEET_REPORT_INVALID';
   return status >= 500 ? 'FLEET_UNREACHABLE' : 'FLEET_ANSWER';
 }
 
-/** @throws WritError FLEET_ANSWER */
+/** Parses the response to an enrolment. @throws WritError FLEET_ANSWER */
 export function readEnrolAnswer({ body }: Answered, url: URL): EnrolAnswer {
   const { fleet, keyId, state } = memberOf(body, url);
   const name = new RegExp(givenName);
-  if (!isText(fleet) || !name.test(fleet) || !isText(keyId) || !name.test(keyId)) throw strange(url);
-  if (state !== 'accepted' && state !== 'waiting') throw strange(url);
+  if (!isText(fleet) || !name.test(fleet) || !isText(keyId) || !name.test(keyId)) throw malformedAnswer(url);
+  if (state !== 'accepted' && state !== 'waiting') throw malformedAnswer(url);
   return { fleet, keyId, state };
 }
 
-/** @throws WritError FLEET_ANSWER */
+/** Parses the response to a report. @throws WritError FLEET_ANSWER */
 export function readReportAnswer({ body }: Answered, url: URL): ReportAnswer {
   const { everyMs, outcomes } = memberOf(body, url);
-  if (!isCount(everyMs) || !isCount(outcomes)) throw strange(url);
+  if (!isCount(everyMs) || !isCount(outcomes)) throw malformedAnswer(url);
   return { everyMs, outcomes };
 }
 
-/** @throws WritError FLEET_ANSWER: also for a nonce that would be another header */
+/** Parses a challenge. @throws WritError FLEET_ANSWER, also for a nonce that would inject another header */
 export function readChallenge({ body }: Answered, url: URL): CounterChallenge {
   const { counter, nonce } = memberOf(body, url);
-  if (!isCount(counter) || !isText(nonce) || !/^[\x21-\x7e]{1,200}$/.test(nonce)) throw strange(url);
+  if (!isCount(counter) || !isText(nonce) || !/^[\x21-\x7e]{1,200}$/.test(nonce)) throw malformedAnswer(url);
   return { counter, nonce };
 }
 
-/** A server may make the interval longer, within a bound; one that asks for more is only greedy. */
-export function grantedMs(askedMs: number, answerMs: number): number {
+/**
+ * Limits the report interval of a server. It may only be longer than the configured one, up to a limit.
+ * @returns milliseconds
+ */
+export function clampIntervalMs(askedMs: number, answerMs: number): number {
   return Math.min(Math.max(askedMs, answerMs), longestGrantMs(askedMs));
 }
 
 function memberOf(body: string, url: URL): Readonly<Record<string, unknown>> {
   const value = objectIn(body);
-  if (value === undefined) throw strange(url);
+  if (value === undefined) throw malformedAnswer(url);
   return value;
 }
 
@@ -118,7 +121,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < maxCounter;
 }
 
-function strange(url: URL): WritError {
+function malformedAnswer(url: URL): WritError {
   return new WritError('FLEET_ANSWER', `${url.href} did not answer like a fleet server`, {
     facts: { url: url.href },
   });

@@ -1,5 +1,5 @@
-// The documents in `fleet` of the state directory: the key with what it is enrolled for, the counter, and what no server has
-// stored yet. Owns their shape and bounds; what is done with them is host-state's.
+// The documents in `fleet` of the state directory: the key with its enrolment, the counter, and the outcomes that no server
+// has stored yet. Owns their shapes and limits; host-state uses them.
 import { join } from 'node:path';
 import type { OutcomeReport } from '../../core/fleet/report.js';
 import { fleetBounds } from '../../core/fleet/report.js';
@@ -7,48 +7,48 @@ import { maxCounter } from '../../core/fleet/signed-request.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { openStateFile, type StateFile } from '../state/state-file.js';
 
-/** One document, so that a key is never found beside what another one was enrolled for. */
-export interface KeyFile {
+/** Key and enrolment in one document, so that a key is never combined with the enrolment of another key. */
+export interface FleetKeyFile {
   readonly writ: 1;
-  /** Whose key it is: an image that was cloned has another one, and then a key of its own. */
+  /** The installation that owns the key. A cloned image has another id, and then creates its own key. */
   readonly installId: string;
-  /** base64 of PKCS 8; empty before there is one. */
+  /** base64 of PKCS 8; empty before a key exists. */
   readonly secret: string;
-  readonly enrolment?: Enrolment;
+  readonly enrolment?: FleetEnrolment;
 }
 
-export interface Enrolment {
+export interface FleetEnrolment {
   readonly fleet: string;
   readonly keyId: string;
-  /** Where it was asked for. */
+  /** The server that enrolled the key. */
   readonly url: string;
   readonly state: 'accepted' | 'waiting';
 }
 
 export interface CounterFile {
   readonly writ: 1;
-  /** No counter above it was ever sent. */
+  /** An upper limit of every counter that was sent. */
   readonly reserved: number;
 }
 
 export interface OutcomesFile {
   readonly writ: 1;
-  /** Number of the last outcome that there was. */
+  /** Number of the newest outcome. */
   readonly last: number;
-  /** So many were given up, unsent, since a server last stored any. */
+  /** Number of outcomes that were dropped unsent since a server last stored one. */
   readonly dropped: number;
   readonly pending: readonly OutcomeReport[];
-  /** What a server stored last, apart from times. */
+  /** Time and fingerprint of the last report that a server stored. */
   readonly acknowledged?: { readonly atMs: number; readonly news: string };
 }
 
 export interface FleetFiles {
-  readonly key: StateFile<KeyFile>;
+  readonly key: StateFile<FleetKeyFile>;
   readonly counter: StateFile<CounterFile>;
   readonly outcomes: StateFile<OutcomesFile>;
 }
 
-/** Of what a server gives as a name: it goes into headers. */
+/** The pattern of a name that a server assigns, because the name is sent in headers. */
 export const givenName = '^[A-Za-z0-9._:-]{1,128}$';
 
 const text = { type: 'string', maxLength: 2000 };
@@ -98,18 +98,18 @@ const outcomesSchema = {
   },
 };
 
-/** For the build, which makes their validators. */
+/** The build compiles validators from these schemas. */
 export const fleetSchemas = [keySchema, counterSchema, outcomesSchema] as const;
 
 export const noOutcomes: OutcomesFile = { writ: 1, last: 0, dropped: 0, pending: [] };
 export const noCounter: CounterFile = { writ: 1, reserved: 0 };
 
-/** @throws WritError DISK_* */
+/** Opens the documents and creates their directory. @throws WritError DISK_* */
 export function openFleetFiles(directory: string, durable: DurableFs): FleetFiles {
   durable.ensureDirectory('fleet.directory', directory, 0o700);
   const at = (file: string): string => join(directory, file);
   return {
-    key: openStateFile<KeyFile>({
+    key: openStateFile<FleetKeyFile>({
       ...{ path: at('key.json'), op: 'fleet.key', schema: keySchema, durable },
       initial: { writ: 1, installId: '', secret: '' },
     }),

@@ -1,11 +1,11 @@
-// The key with which a host signs its own reports (Ed25519): made, written as text, read back. A thief of it lies about this
-// host, and about nothing else. Touches no disk; who may read the text is host-state's.
+// Creates, encodes and decodes the Ed25519 key with which a host signs its own reports. An attacker with this key can forge
+// reports of this host only. Pure functions; host-state protects the encoded key on disk.
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 
 export interface FleetKey {
-  /** Raw, base64. */
+  /** The raw key in base64. */
   readonly publicKey: string;
-  /** SHA-256 of the raw key, hex: what it is called before a fleet has given it a name. */
+  /** SHA-256 of the raw key in hex, used as its name until a fleet server assigns one. */
   readonly fingerprint: string;
   readonly sign: (bytes: Uint8Array) => Buffer;
 }
@@ -16,7 +16,7 @@ export function newSecret(): string {
   return privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
 }
 
-/** @throws an error of node:crypto for what is no such secret */
+/** Decodes a secret that newSecret returned. @throws an error of node:crypto for any other text */
 export function readSecret(secret: string): FleetKey {
   const privateKey = createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' });
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new TypeError('it is not an Ed25519 key');

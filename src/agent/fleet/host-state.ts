@@ -1,26 +1,32 @@
-// What a host keeps of its fleet over restarts, and in which order: a key is durable before anybody has heard of it, a counter
-// before it is sent, an outcome when it happened. A damaged counter or list of outcomes begins again, for the server's answers
-// put both right; a damaged key is a person's to replace.
+// The durable fleet state of a host. A key is durable before it is sent, a counter before it is used, an outcome as soon as
+// it occurred. A damaged counter or list of outcomes is reset, because the responses of the server correct both. A damaged key
+// is an error, because an operator must replace it.
 
 import { WritError } from '../../core/errors.js';
 import type { OutcomeReport } from '../../core/fleet/report.js';
 import { maxCounter } from '../../core/fleet/signed-request.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { StateFile } from '../state/state-file.js';
-import { type Enrolment, noCounter, noOutcomes, type OutcomesFile, openFleetFiles } from './fleet-files.js';
+import {
+  type FleetEnrolment,
+  noCounter,
+  noOutcomes,
+  type OutcomesFile,
+  openFleetFiles,
+} from './fleet-files.js';
 import { type FleetKey, newSecret, readSecret } from './fleet-key.js';
 import { withOutcome, withoutStored } from './outcome-rules.js';
 
-export interface HostState {
+export interface FleetHostState {
   readonly key: FleetKey;
-  enrolment(): Enrolment | undefined;
-  /** Durable before it returns. */
-  setEnrolment(enrolment: Enrolment): void;
-  /** A number above every one that was ever given, and above `than`; durable, so that no crash gives it again. */
+  enrolment(): FleetEnrolment | undefined;
+  /** Stores an enrolment, durable when it returns. */
+  setEnrolment(enrolment: FleetEnrolment): void;
+  /** @returns a counter above every earlier one and above `than`. It is durable first, so that a crash cannot repeat it. */
   nextCounter(than?: number): number;
   outcomes(): OutcomesFile;
   note(outcome: Omit<OutcomeReport, 'n'>): void;
-  /** A server has stored a report: `stored` is the number of its last outcome, `news` what it said apart from times. */
+  /** Records a report that a server stored: `stored` is the number of its last outcome, `news` its fingerprint. */
   acknowledge(stored: number, acknowledged: { readonly atMs: number; readonly news: string }): void;
 }
 
@@ -30,11 +36,11 @@ export interface HostStateOptions {
   readonly installId: string;
 }
 
-/** Flushed once for so many reports. */
+/** Number of counters that one flush reserves. */
 const counterBlock = 64;
 
-/** @throws WritError FLEET_STATE_DAMAGED, DISK_* */
-export function openHostState({ directory, durable, installId }: HostStateOptions): HostState {
+/** Opens the state. Creates a new key on a new or cloned host. @throws WritError FLEET_STATE_DAMAGED, DISK_* */
+export function openHostState({ directory, durable, installId }: HostStateOptions): FleetHostState {
   const { key: keyFile, counter, outcomes } = openFleetFiles(directory, durable);
   for (const [file, first] of [
     [counter, noCounter],
@@ -44,7 +50,7 @@ export function openHostState({ directory, durable, installId }: HostStateOption
   const damage = keyFile.condition();
   if (damage instanceof WritError) throw damaged(directory, damage);
   if (keyFile.read().installId !== installId || keyFile.read().secret === '') {
-    // What happened on the machine that this one is a copy of is not this one's to tell.
+    // A clone must not report outcomes of the machine that it was copied from.
     outcomes.write(noOutcomes);
     keyFile.write({ writ: 1, installId, secret: newSecret() });
   }
@@ -66,7 +72,7 @@ export function openHostState({ directory, durable, installId }: HostStateOption
     acknowledge: (stored, acknowledged) => {
       const before = outcomes.read();
       const after = withoutStored(before, stored);
-      // A report that said nothing new costs no flush.
+      // An unchanged report needs no flush.
       if (after === before && before.acknowledged?.news === acknowledged.news) return;
       outcomes.write({ ...after, acknowledged });
     },

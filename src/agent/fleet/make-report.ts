@@ -1,6 +1,6 @@
-// A host's report to its fleet, made from its status by allow-list: what the status gains is not sent until it is named here.
-// Pure. Names are let through that have the form of names, codes that are codes; of all other text only what `fleet.detail`
-// asks for, bounded. What is too much is left out and said (REPORT_TRUNCATED): a report is never not made.
+// Creates the host report from the status by an allow-list: a new member of the status is not sent until it is listed here.
+// Pure functions. Only valid names and codes are sent; other text only as `fleet.detail` allows, and bounded. Too long reports
+// are truncated with REPORT_TRUNCATED, so that a report is always created.
 import { createHash } from 'node:crypto';
 import { outcomeOfKind } from '../../core/cycle/problem.js';
 import { errorCodes } from '../../core/error-codes.js';
@@ -20,57 +20,60 @@ import { isName } from '../../core/names.js';
 import { judgeHostHealth } from '../../core/status/host-health.js';
 import { createMissedReleaseError, type MissedStatus } from '../../core/status/missed-release.js';
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
-import { fitted } from './fit-report.js';
+import { fitReport } from './fit-report.js';
 
-/** Who a host is, as far as its fleet hears of it. */
+/** The identity that a host sends to its fleet server. */
 export interface HostIdentity {
   readonly installId: string;
-  /** Of the kernel; only its digest is sent. */
+  /** Boot id of the kernel; only its digest is sent. */
   readonly bootId: string;
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Who reports: a running agent, or a pull on a host that lives without one, which is neither stopped nor ill for it. */
-export type Speaker = 'agent' | 'pull';
+/** The sender of a report: a running agent, or a pull on a host without an agent, which is neither stopped nor unhealthy. */
+export type ReportSender = 'agent' | 'pull';
 
-/** A group, the bundles that it uses, and whether an answer or a probe of it can prove what it uses. */
+/** A group, its bundles, and whether an answer or a probe can confirm which generation it uses. */
 export interface BundleUser {
   readonly group: string;
   readonly uses: readonly string[];
   readonly proof: 'can confirm' | 'none';
 }
 
-/** What a report has that no status says. */
+/** The members of a report that are not in the status. */
 export interface ReportFacts {
   readonly identity: HostIdentity;
   readonly everyMs: number;
   readonly detail: ReportDetail;
-  /** Digest of the active manifest, hex, by bundle. */
+  /** Digest of the active manifest in hex, by bundle. */
   readonly manifests: ReadonlyMap<string, string>;
-  /** Digest of the trusted root's file, hex. */
+  /** Digest of the trusted root file in hex. */
   readonly rootDigest?: string | undefined;
   readonly users: readonly BundleUser[];
-  readonly speaker: Speaker;
+  readonly sender: ReportSender;
   readonly outcomes: readonly OutcomeReport[];
-  /** Of outcomes that were given up. */
+  /** Number of outcomes that were dropped unsent. */
   readonly dropped: number;
 }
 
 const states = ['NOTHING_ACTIVE', 'NO_AGENT', 'STALE', 'FROZEN', 'REFUSED', 'EXPIRES_SOON'];
 
-/** @param status of now; its own word on the fleet is left out, or each report would change the next one */
+/**
+ * Creates the report.
+ * @param status the current status. Its fleet problems are left out, because each report would otherwise change the next one
+ */
 export function makeReport(status: StatusReport, facts: ReportFacts): FleetReport {
   const problems = status.problems.filter(({ code }) => !code.startsWith('FLEET_'));
   const health = judgeHostHealth({
     ...status,
     problems,
-    ...(facts.speaker === 'pull' ? { agent: 'run' } : {}),
+    ...(facts.sender === 'pull' ? { agent: 'run' } : {}),
   });
   const { identity, dropped } = facts;
   const root = status.trust.find(({ role }) => role === 'root');
   const findings = [...new Set(health.findings.map(({ code }) => codeOf(code)))];
-  return fitted(
+  return fitReport(
     withoutUndefined<FleetReport>({
       schema: 1,
       type: 'fleet.report',
@@ -82,7 +85,7 @@ export function makeReport(status: StatusReport, facts: ReportFacts): FleetRepor
       atMs: status.atMs,
       everyMs: facts.everyMs,
       agent:
-        facts.speaker === 'pull' ? 'pull' : oneOf(['init', 'run', 'shutdown', 'stop'] as const, status.agent),
+        facts.sender === 'pull' ? 'pull' : oneOf(['init', 'run', 'shutdown', 'stop'] as const, status.agent),
       health: health.level,
       findings,
       generation: status.generation,
@@ -97,12 +100,12 @@ export function makeReport(status: StatusReport, facts: ReportFacts): FleetRepor
       groups: (status.groups ?? []).filter(({ group }) => isName(group)).map(groupReport),
       outcomes: facts.outcomes,
     }),
-    dropped === 0 ? 'whole' : 'cut',
+    dropped > 0,
   );
 }
 
-/** @returns the same text for two reports of which the second tells nothing new */
-export function newsOf(report: FleetReport): string {
+/** @returns a digest of the report without its times. Two reports with the same digest differ in no other member. */
+export function reportFingerprint(report: FleetReport): string {
   const { atMs: _, everyMs: _every, trust: _trust, outcomes, bundles, ...rest } = report;
   const told = bundles.map(({ offered, ...one }) => ({
     ...one,
@@ -134,7 +137,10 @@ function bakeState(bake: BundleStatus['bake']): BakeState {
   return state === 'settled' && bake.observed === false ? 'unobserved' : state;
 }
 
-/** Never more than was proved: a bundle is in use as far as those show who use it and can say so, and the others were reached. */
+/**
+ * The state of an active bundle, which claims no more than was confirmed. It is confirmed if every group that uses it and can
+ * confirm did so, and the workers of the other groups were reached.
+ */
 function activeState(status: StatusReport, bundle: string, facts: ReportFacts): ActiveState {
   const users = facts.users.filter(({ uses }) => uses.includes(bundle));
   const known = new Map((status.groups ?? []).map((one) => [one.group, one]));
@@ -150,7 +156,7 @@ function activeState(status: StatusReport, bundle: string, facts: ReportFacts): 
   return areReached ? 'notified' : 'unconfirmed';
 }
 
-/** Who is gone, and listed until its set is believed, is nobody to reach. */
+/** @returns true also for a departed worker, which stays listed until the member list is reliable */
 function isReached({ state, notified, wanted, goneAtMs }: WorkerStatus): boolean {
   return goneAtMs !== undefined || state === 'confirmed' || (state === 'notified' && notified === wanted);
 }
@@ -180,7 +186,7 @@ function offeredOf(
   return { serial: server.serial, state, code: codeOf(code), atMs, ...given({ line, output }) };
 }
 
-/** Since when it is offered, and what its last attempt met. */
+/** The failure of the last attempt, and the time since when the release is offered. */
 function missedWhy(bundle: string, missed: MissedStatus & Pick<Why, 'code'>): Why {
   const { code, sinceMs } = missed;
   return {
@@ -191,7 +197,7 @@ function missedWhy(bundle: string, missed: MissedStatus & Pick<Why, 'code'>): Wh
   };
 }
 
-/** What a person or the host itself decided stands before what the last cycle met. */
+/** A decision of an operator or of the host has precedence over the failure of the last cycle. */
 function whyNot(
   status: StatusReport,
   { bundle, serial, missed }: Pick<BundleStatus, 'bundle' | 'missed'> & { readonly serial: number },
@@ -248,27 +254,27 @@ function isRole(text: string): boolean {
   return /^[A-Za-z0-9._-]{1,255}$/.test(text);
 }
 
-function oneOf<T extends string>(words: readonly [T, ...T[]], word: string): T {
-  return words.find((one) => one === word) ?? words[0];
+function oneOf<T extends string>(known: readonly [T, ...T[]], value: string): T {
+  return known.find((one) => one === value) ?? known[0];
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern removes them
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
-/** The first line that the check wrote; where it wrote none, Writ's own message, which stands before it. */
+/** @returns the first line of the output of the check, or the message of Writ before it if there is no output */
 function lineOf(text: string): string {
-  const [message = '', said] = text.split('\n').filter((line) => line.trim() !== '');
-  const first = said ?? message;
+  const [message = '', output] = text.split('\n').filter((line) => line.trim() !== '');
+  const first = output ?? message;
   return cut(first.replace(control, ' '), fleetBounds.maxLineLength);
 }
 
 function outputOf(text: string): string {
   const bytes = Buffer.from(text).subarray(0, fleetBounds.maxOutputBytes);
-  // What was cut within a character has lost that one.
+  // Remove a character that the limit has cut in two.
   return bytes.toString('utf8').replace(/\ufffd+$/, '');
 }
 
-/** Never between the halves of a character. */
+/** Cuts a text, but not within a surrogate pair. */
 function cut(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '');
 }

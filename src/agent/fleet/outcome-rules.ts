@@ -1,18 +1,19 @@
-// Which ends of cycles a fleet hears of, and how those that no server has stored are kept: few, merged, numbered. Pure.
+// Decides which ends of cycles are reported as outcomes. Bounds, merges and numbers the outcomes that no server has stored
+// yet. Pure functions.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { fleetBounds, type OutcomeReport } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { OutcomesFile } from './fleet-files.js';
 
-/** So that a hundred outcomes are no megabyte. */
+/** Bounds the size of an outcome, so that a hundred of them stay below a megabyte. */
 const maxBundles = 16;
 
-/** @returns what is kept of an end that changed or refused something; undefined for any other one */
+/** @returns the outcome of a cycle that changed or refused a release; undefined for any other one */
 export function outcomeOfEnd(result: CycleResult): Omit<OutcomeReport, 'n'> | undefined {
-  // A refusal that is only remembered was heard of when it was new; a server that was away is no outcome of this host.
+  // A remembered refusal was reported when it was new. An unreachable server is no outcome of this host.
   const touched = result.bundles.filter((one) => one.outcome !== 'unchanged' && one.remembered !== true);
-  const isNews = touched.some(isNewsOf);
-  if (!result.changed && !isNews) return undefined;
+  const hasOutcome = touched.some(isOutcome);
+  if (!result.changed && !hasOutcome) return undefined;
   const code =
     result.problems[0]?.code ?? touched.find(({ problem }) => problem !== undefined)?.problem?.code;
   return {
@@ -27,13 +28,13 @@ export function outcomeOfEnd(result: CycleResult): Omit<OutcomeReport, 'n'> | un
   };
 }
 
-/** A release that only waits at this poll is none: its way back was reported when it came. */
-function isNewsOf({ outcome, problem }: CycleResult['bundles'][number]): boolean {
+/** @returns false for a release that only waits at this poll: its restore was reported when it occurred */
+function isOutcome({ outcome, problem }: CycleResult['bundles'][number]): boolean {
   const waits = outcome === 'deferred' || outcome === 'failed';
   return !waits && !(outcome === 'degraded' && problem !== undefined);
 }
 
-/** One that repeats the last one takes its place, under a number of its own: that one may have been stored. */
+/** Adds an outcome. A repetition replaces the last one under a new number, because a server may have stored the last one. */
 export function withOutcome(file: OutcomesFile, outcome: Omit<OutcomeReport, 'n'>): OutcomesFile {
   const { pending, dropped } = file;
   const next: OutcomeReport = { n: file.last + 1, ...outcome };
@@ -48,8 +49,9 @@ function sameApartFromTime(a: OutcomeReport | undefined, b: OutcomeReport): bool
 }
 
 /**
- * What is left when a server has stored outcomes up to a number. One that is above all of ours is from a time that this host has
- * lost (a snapshot, a damaged file): what is pending was taken for old, and is numbered again behind it.
+ * Removes the outcomes that a server has stored. A number above all of this host comes from a state that this host has lost
+ * (a restored snapshot, a damaged file). The server took the pending outcomes for old ones then, so they get higher numbers.
+ * @param stored number of the newest stored outcome
  */
 export function withoutStored(file: OutcomesFile, stored: number): OutcomesFile {
   if (stored <= file.last) {

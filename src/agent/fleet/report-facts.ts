@@ -1,5 +1,5 @@
-// What a report needs beside the status: digests of what is active and of the trusted root, and who uses what. Reads the
-// records of the host; a part that cannot be read is left out, for the status says what is wrong with it.
+// Reads the members of a report that are not in the status: digests of the active manifests and of the trusted root, and the
+// bundles of each group. An unreadable part is left out, because the status reports it as a problem.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
@@ -20,7 +20,7 @@ export interface FactsReader {
   ): HostFacts;
 }
 
-/** A generation and a version of a root never change: each is read once. */
+/** Creates a reader that caches digests, because a generation and a root version never change. */
 export function createFactsReader(): FactsReader {
   let manifests:
     | { readonly generation: number | undefined; readonly digests: ReadonlyMap<string, string> }
@@ -54,7 +54,7 @@ function rootDigest({ paths }: Host): string | undefined {
   return createHash('sha256').update(verdict.bytes).digest('hex');
 }
 
-/** Without a probe only an answer that comes behind the effect proves anything (docs/drivers.md). */
+/** Without a probe only an answer that the worker sends after the effect confirms a generation (docs/drivers.md). */
 function usersOf({ groups }: Host): ReportFacts['users'] {
   return groups.map(({ config: { name, uses, probe }, driver }) => {
     const canConfirm = probe !== undefined || driver?.verdictClass === 'true';

@@ -1,5 +1,5 @@
-// The one report of a host that lives without an agent, at the end of its pull or rollback: the outcomes of it, and how the host is.
-// Bounded in time; what goes wrong is a warning beside the result, which stays as it is.
+// Sends one report at the end of a pull or rollback on a host without an agent. Bounded in time. A failure is a warning beside
+// the unchanged result.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import type { StatusReport } from '../../core/status/status.js';
@@ -18,7 +18,7 @@ export interface EndedPull {
   readonly signal: AbortSignal;
 }
 
-/** The caller holds the lock. @returns why the fleet server has no report; undefined where it has one, or none is configured */
+/** Sends one report. The caller holds the lock. @returns the failure; undefined after success or without a configured fleet */
 export async function reportOnce(host: Host, pull: EndedPull): Promise<Problem | undefined> {
   const { fleet } = host.config;
   if (fleet === undefined) return undefined;
@@ -26,7 +26,7 @@ export async function reportOnce(host: Host, pull: EndedPull): Promise<Problem |
   try {
     const source = createReportSource({
       ...{ host: () => host, identity: () => identity },
-      ...{ status, speaker: 'pull' },
+      ...{ status, sender: 'pull' },
     });
     for (const end of ends) source.note(end);
     const { everyMs } = fleet;

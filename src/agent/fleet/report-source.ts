@@ -1,23 +1,23 @@
-// What this host has to tell, and the way it is told: the documents of its fleet, opened when they are first needed, a report
-// made of the status of now, and one exchange. Shared by the agent and a pull without one; when, is theirs to know.
+// Creates and sends a report: opens the fleet state at its first use, creates a report of the current status, and does one
+// exchange with the server. Shared by the agent and a standalone pull, which decide when to report.
 import type { FleetConfig } from '../../core/config/config.js';
 import type { FleetReport } from '../../core/fleet/report.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Host } from '../state/host.js';
-import { type HostState, openHostState } from './host-state.js';
-import { type HostIdentity, makeReport, type Speaker } from './make-report.js';
+import { type FleetHostState, openHostState } from './host-state.js';
+import { type HostIdentity, makeReport, type ReportSender } from './make-report.js';
 import { outcomeOfEnd } from './outcome-rules.js';
 import { createFactsReader } from './report-facts.js';
 import { type Acknowledged, sendReport } from './send-report.js';
 
 export interface ReportSourceOptions {
-  /** Asked each time: a reload may have replaced it. */
+  /** Called for every report, because a reload may replace the host. */
   readonly host: () => Host;
   readonly identity: () => HostIdentity;
   readonly status: () => StatusReport;
-  readonly speaker: Speaker;
+  readonly sender: ReportSender;
 }
 
 export interface Sending {
@@ -27,20 +27,20 @@ export interface Sending {
 }
 
 export interface ReportSource {
-  /** Undefined before anything was made, sent or noted. */
-  known(): HostState | undefined;
-  /** @throws WritError FLEET_STATE_DAMAGED, DISK_* */
+  /** @returns undefined before the first call of another method */
+  known(): FleetHostState | undefined;
+  /** Creates a report of the current status. @throws WritError FLEET_STATE_DAMAGED, DISK_* */
   make(fleet: FleetConfig, everyMs: number): FleetReport;
-  /** @throws WritError FLEET_*, DISK_* */
+  /** Does one exchange with the server. @throws WritError FLEET_*, DISK_* */
   send(fleet: FleetConfig, sending: Sending): Promise<Acknowledged>;
-  /** Keeps the outcome of a cycle until a server has stored it. @throws WritError as make */
+  /** Stores the outcome of a cycle until a server has stored it. @throws WritError as make */
   note(end: CycleEnd): void;
 }
 
-export function createReportSource({ host, identity, status, speaker }: ReportSourceOptions): ReportSource {
+export function createReportSource({ host, identity, status, sender }: ReportSourceOptions): ReportSource {
   const facts = createFactsReader();
-  let state: HostState | undefined;
-  const opened = (): HostState => {
+  let state: FleetHostState | undefined;
+  const opened = (): FleetHostState => {
     const { paths, durable } = host();
     state ??= openHostState({ directory: paths.fleet, durable, installId: identity().installId });
     return state;
@@ -53,7 +53,7 @@ export function createReportSource({ host, identity, status, speaker }: ReportSo
     const read = facts.read(host(), { generation, rootVersion });
     return makeReport(now, {
       ...read,
-      speaker,
+      sender,
       identity: identity(),
       detail,
       everyMs,

@@ -1,5 +1,5 @@
-// When the next report is due: shortly after a change, at the host's own phase of the granted interval, later after failures.
-// Counts in monotonic time, so that a clock that is set moves nothing. Waits for nothing itself.
+// Calculates when the next report is due: shortly after a change, otherwise at the phase of this host in the granted interval,
+// and later after failures. Uses monotonic time, so that a change of the wall clock has no effect.
 import type { FleetConfig } from '../../core/config/config.js';
 import { nextDelay, phaseMs } from '../../core/cycle/schedule.js';
 import { given } from '../../core/given.js';
@@ -7,12 +7,12 @@ import type { Clock } from '../../platform/time/clock.js';
 
 export interface ReportTimesOptions {
   readonly clock: () => Clock;
-  /** Gives the host its phase. */
+  /** Determines the phase of the host. */
   readonly installId: () => string;
   readonly random01: () => number;
 }
 
-/** What changes together is one report. */
+/** Time in which several changes are collected into one report. */
 const debounceMs = 1000;
 
 export class ReportTimes {
@@ -28,12 +28,12 @@ export class ReportTimes {
     this.#options = options;
   }
 
-  /** As the server granted it; to another interval than was configured then it says nothing. */
+  /** @returns milliseconds: the interval that the server granted for the configured one, otherwise the configured one */
   everyMs(fleet: FleetConfig): number {
     return this.#granted?.askedMs === fleet.everyMs ? this.#granted.everyMs : fleet.everyMs;
   }
 
-  /** Epoch milliseconds; undefined before the first in this process. */
+  /** @returns epoch milliseconds of the last stored report; undefined before the first in this process */
   storedAtMs(): number | undefined {
     return this.#storedAtMs;
   }
@@ -53,27 +53,27 @@ export class ReportTimes {
     this.#schedule(fleet, undefined);
   }
 
-  /** @param how `waits`: asked again at each phase, neither sooner nor ever more seldom */
+  /** Records a failure. @param how `waits`: the server has not accepted the host yet; retried at each phase, without a backoff */
   failed(fleet: FleetConfig, how: 'failed' | 'waits', retryAfterMs: unknown): void {
     this.#failures = how === 'waits' ? 2 : this.#failures + 1;
     this.#schedule(fleet, typeof retryAfterMs === 'number' ? retryAfterMs : undefined);
   }
 
-  /** The configuration is another one: so may be what was in the way. */
+  /** Ends the backoff after a reload, because a new configuration may have removed the cause of the failures. */
   reloaded(): void {
     this.#failures = 0;
     this.#dueAtMs = undefined;
   }
 
   /**
-   * @param told undefined where there is nothing to tell that could be made
-   * @returns milliseconds; 0 or less: now
+   * @param isChanged whether the report differs from the stored one; undefined if it could not be created
+   * @returns milliseconds until the next report; 0 or less: now
    */
-  untilDue(fleet: FleetConfig, told: 'news' | 'same' | undefined): number {
+  untilDue(fleet: FleetConfig, isChanged: boolean | undefined): number {
     const nowMs = this.#options.clock().monotonicMs();
     if (this.#failures > 0 && this.#dueAtMs !== undefined) return this.#dueAtMs - nowMs;
-    if (told === undefined) return 0;
-    if (told === 'news') {
+    if (isChanged === undefined) return 0;
+    if (isChanged) {
       this.#changedAtMs ??= nowMs;
       return Math.max(this.#changedAtMs, this.#beganAtMs) + debounceMs - nowMs;
     }

@@ -1,5 +1,5 @@
-// Tells the fleet server how this host is: at once when that has changed, else now and then. Owns the loop and what is known of
-// the server; one exchange is report-source's. Nothing waits for it, and what goes wrong here is a warning of health, no more.
+// Reports this host to the fleet server: shortly after each change, and otherwise at an interval. Owns the loop and the last
+// problem; report-source does one exchange. No other job waits for it, and a failure is only a warning in `writ health`.
 import { once } from 'node:events';
 import type { FleetConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
@@ -9,25 +9,25 @@ import { withoutUndefined } from '../../core/given.js';
 import type { FleetStatus } from '../../core/status/status.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { CycleEnd } from '../job/cycle-result.js';
-import { newsOf } from './make-report.js';
+import { reportFingerprint } from './make-report.js';
 import { createReportSource, type ReportSource, type ReportSourceOptions } from './report-source.js';
 import { ReportTimes } from './report-times.js';
 import { withinTime } from './within-time.js';
 
-export interface ReporterOptions extends Omit<ReportSourceOptions, 'speaker'> {
+export interface ReporterOptions extends Omit<ReportSourceOptions, 'sender'> {
   readonly random01: () => number;
-  /** What `status` says of the fleet may be another thing. */
-  readonly onNews: () => void;
+  /** Called when the fleet part of the status may have changed. */
+  readonly onStatusChange: () => void;
   readonly stop: AbortSignal;
 }
 
 const exchangeTimeoutMs = 10_000;
-const lastWordMs = 2000;
-/** A server that was away for a moment is no news. */
+const finalReportMs = 2000;
+/** Number of failures without a problem, because a short outage of the server needs no attention. */
 const quietFailures = 2;
 
-/** Made by the door of the running agent. */
-export class Reporter {
+/** The reporter of a running agent; lazy-reporter.ts creates it. */
+export class FleetReporter {
   readonly #options: ReporterOptions;
   readonly #source: ReportSource;
   readonly #times: ReportTimes;
@@ -36,7 +36,7 @@ export class Reporter {
 
   constructor(options: ReporterOptions) {
     this.#options = options;
-    this.#source = createReportSource({ ...options, speaker: 'agent' });
+    this.#source = createReportSource({ ...options, sender: 'agent' });
     const { host, identity, random01 } = options;
     this.#times = new ReportTimes({
       ...{ random01, clock: () => host().clock },
@@ -44,7 +44,7 @@ export class Reporter {
     });
   }
 
-  /** Reports until the agent is told to end; never rejects. */
+  /** Reports until a stop request; never rejects. */
   async run(): Promise<void> {
     const { host, stop } = this.#options;
     while (!stop.aborted) {
@@ -55,21 +55,21 @@ export class Reporter {
         await once(sooner.signal, 'abort');
         continue;
       }
-      const waitMs = this.#times.untilDue(fleet, this.#told(fleet));
+      const waitMs = this.#times.untilDue(fleet, this.#hasChanged(fleet));
       if (waitMs > 0) await host().clock.sleep(waitMs, sooner.signal);
       else await this.#attempt(fleet);
     }
   }
 
-  /** The status may be another one. */
-  look(): void {
+  /** Ends the current wait, because the status may have changed. */
+  wake(): void {
     this.#waking.abort();
   }
 
   reloaded(): void {
     this.#times.reloaded();
     this.#problem = undefined;
-    this.look();
+    this.wake();
   }
 
   noteEnd(end: CycleEnd): void {
@@ -79,17 +79,17 @@ export class Reporter {
     } catch (error) {
       this.#options.host().log.warn({ err: error }, 'an outcome could not be kept for the fleet server');
     }
-    this.look();
+    this.wake();
   }
 
-  /** What health is to hear of. */
+  /** @returns the problem for `writ health`; undefined during a short outage */
   problem(): Problem | undefined {
     const code = this.#problem?.code;
     const isQuiet = code === 'FLEET_UNREACHABLE' || code === 'FLEET_BUSY';
     return isQuiet && this.#times.failures() <= quietFailures ? undefined : this.#problem;
   }
 
-  /** Undefined where no fleet is configured. */
+  /** @returns undefined without a configured fleet */
   status(): FleetStatus | undefined {
     const fleet = this.#config();
     if (fleet === undefined) return undefined;
@@ -107,14 +107,14 @@ export class Reporter {
     });
   }
 
-  /** One report more, of an agent that has ended; bounded, and none where the last one was in vain. */
-  async lastWord(): Promise<void> {
+  /** Sends a last report with a short timeout when the agent stops; none if the previous report failed. */
+  async sendFinalReport(): Promise<void> {
     const fleet = this.#config();
     const isKnown = this.#source.known()?.enrolment()?.state === 'accepted';
     if (fleet === undefined || !isKnown || this.#problem !== undefined) return;
     const { clock, log } = this.#options.host();
     try {
-      await withinTime(clock, lastWordMs, (signal) => this.#send(fleet, lastWordMs, signal));
+      await withinTime(clock, finalReportMs, (signal) => this.#send(fleet, finalReportMs, signal));
     } catch (error) {
       log.warn({ err: toWritError(error) }, 'the fleet server was not notified that the agent is stopping');
     }
@@ -128,11 +128,11 @@ export class Reporter {
     return this.#source.send(fleet, { everyMs: this.#times.everyMs(fleet), timeoutMs, signal });
   }
 
-  /** @returns undefined where no report can be made: the attempt says why */
-  #told(fleet: FleetConfig): 'news' | 'same' | undefined {
+  /** @returns undefined if no report can be created; the attempt then throws the reason */
+  #hasChanged(fleet: FleetConfig): boolean | undefined {
     try {
-      const news = newsOf(this.#source.make(fleet, this.#times.everyMs(fleet)));
-      return news === this.#source.known()?.outcomes().acknowledged?.news ? 'same' : 'news';
+      const fingerprint = reportFingerprint(this.#source.make(fleet, this.#times.everyMs(fleet)));
+      return fingerprint !== this.#source.known()?.outcomes().acknowledged?.news;
     } catch (error) {
       if (!isWritError(error)) throw error;
       return undefined;
@@ -140,7 +140,7 @@ export class Reporter {
   }
 
   async #attempt(fleet: FleetConfig): Promise<void> {
-    const { host, stop, onNews } = this.#options;
+    const { host, stop, onStatusChange } = this.#options;
     const before = this.#problem?.code;
     try {
       this.#times.began();
@@ -156,6 +156,6 @@ export class Reporter {
       if (code !== before)
         host().log.warn({ err: toWritError(error) }, 'the fleet server did not get the report');
     }
-    onNews();
+    onStatusChange();
   }
 }

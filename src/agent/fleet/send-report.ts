@@ -1,5 +1,5 @@
-// One exchange with a fleet server: enrols where that is still to be done, then sends one report, and answers a challenge of
-// its counter once. Owns the order; when it is asked to is the reporter's.
+// One exchange with a fleet server: enrols if necessary, sends one report, and answers one challenge of the counter. The
+// reporter decides when.
 import type { FleetConfig } from '../../core/config/config.js';
 import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import type { EnrolRequest, FleetReport } from '../../core/fleet/report.js';
@@ -11,38 +11,39 @@ import type { Proxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 import {
-  grantedMs,
+  clampIntervalMs,
   judgeReply,
   maxAnswerBytes,
   readChallenge,
   readEnrolAnswer,
   readReportAnswer,
 } from './fleet-answers.js';
-import type { Enrolment } from './fleet-files.js';
-import type { HostState } from './host-state.js';
+import type { FleetEnrolment } from './fleet-files.js';
+import type { FleetHostState } from './host-state.js';
 import type { HostIdentity } from './make-report.js';
-import { newsOf } from './make-report.js';
+import { reportFingerprint } from './make-report.js';
 import { signedHeaders } from './sign-request.js';
 
 export interface Exchange {
   readonly config: FleetConfig;
   readonly proxies: Proxies;
-  readonly state: HostState;
+  readonly state: FleetHostState;
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Acknowledged {
-  /** What the server granted, within what it may. */
+  /** Report interval in milliseconds that the server granted, within the limits. */
   readonly everyMs: number;
+  /** Fingerprint of the stored report. */
   readonly news: string;
 }
 
 /**
- * @param make asked when the host may report
- * @returns what was stored
- * @throws WritError FLEET_*
+ * Does one exchange with the server.
+ * @param make creates the report; called after the enrolment
+ * @throws WritError FLEET_*, DISK_*
  */
 export async function sendReport(
   exchange: Exchange,
@@ -55,18 +56,18 @@ export async function sendReport(
   const isMoved = known?.state === 'accepted' && known.url !== config.url;
   try {
     const acknowledged = await report(exchange, make());
-    // The same fleet under another address.
+    // The key is still valid at the new address, so both addresses belong to the same fleet.
     if (isMoved) state.setEnrolment({ ...known, url: config.url });
     return acknowledged;
   } catch (error) {
-    if (!isMoved || !isWritError(error) || !ofOthers.has(error.code)) throw error;
+    if (!isMoved || !isWritError(error) || !unknownKeyCodes.has(error.code)) throw error;
     await enrol(exchange, identity);
     return report(exchange, make());
   }
 }
 
-/** What a fleet says to a host that has enrolled with another one. */
-const ofOthers: ReadonlySet<ErrorCode> = new Set(['FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED']);
+/** The codes with which a fleet rejects a host that has enrolled with another fleet. */
+const unknownKeyCodes: ReadonlySet<ErrorCode> = new Set(['FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED']);
 
 const maxTokenBytes = 4096;
 
@@ -86,7 +87,7 @@ function readToken(path: string): string {
   throw new WritError('FLEET_TOKEN_UNREADABLE', `${path}: ${why}`, { facts: { path } });
 }
 
-/** @throws WritError FLEET_KEY_WAITING, and every other code of an enrolment */
+/** Enrols the key of this host. @throws WritError FLEET_KEY_WAITING, and every other code of an enrolment */
 async function enrol(exchange: Exchange, { host, labels, installId }: HostIdentity): Promise<void> {
   const { state, config } = exchange;
   const request: EnrolRequest = {
@@ -100,7 +101,7 @@ async function enrol(exchange: Exchange, { host, labels, installId }: HostIdenti
     ...{ keyId: state.key.fingerprint, counter: state.nextCounter(), bearer: request.token },
   });
   const answer = readEnrolAnswer(judgeReply(reply, url, 'enrol'), url);
-  const enrolment: Enrolment = { ...answer, url: config.url };
+  const enrolment: FleetEnrolment = { ...answer, url: config.url };
   state.setEnrolment(enrolment);
   if (enrolment.state === 'accepted') return;
   throw new WritError('FLEET_KEY_WAITING', `${config.url} waits for a person to approve this host`, {
@@ -115,7 +116,7 @@ async function report(exchange: Exchange, made: FleetReport): Promise<Acknowledg
   let { url, reply } = first;
   let answer = judgeReply(reply, url, 'report');
   if (answer.status === 409) {
-    // A machine that was restored from a snapshot: the number goes on behind the last one that was heard.
+    // A host that was restored from a snapshot continues after the last counter that the server received.
     const { counter, nonce } = readChallenge(answer, url);
     ({ url, reply } = await postReport(exchange, body, state.nextCounter(counter), nonce));
     answer = judgeReply(reply, url, 'report');
@@ -125,9 +126,9 @@ async function report(exchange: Exchange, made: FleetReport): Promise<Acknowledg
       facts: { url: url.href },
     });
   const { everyMs, outcomes } = readReportAnswer(answer, url);
-  const news = newsOf(made);
+  const news = reportFingerprint(made);
   state.acknowledge(outcomes, { atMs: clock.nowMs(), news });
-  return { everyMs: grantedMs(config.everyMs, everyMs), news };
+  return { everyMs: clampIntervalMs(config.everyMs, everyMs), news };
 }
 
 function postReport(exchange: Exchange, body: string, counter: number, nonce?: string) {
@@ -142,7 +143,7 @@ interface Posted {
   readonly keyId: string;
   readonly counter: number;
   readonly nonce?: string;
-  /** Of an enrolment: a server reads a body of a stranger with narrow bounds. */
+  /** Token of an enrolment. A server reads the body of an unknown host only with narrow limits. */
   readonly bearer?: string;
 }
 

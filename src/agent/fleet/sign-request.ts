@@ -1,5 +1,4 @@
-// The signature of what a host sends to its fleet server: RFC 9421 with Content-Digest, by a library that is loaded where
-// something is sent, and nowhere else. Knows no file, and sends nothing.
+// Signs a request to a fleet server by RFC 9421 with Content-Digest. The library is loaded at the first signature only.
 import { createHash } from 'node:crypto';
 import { signatureParameters } from '../../core/fleet/signed-request.js';
 
@@ -7,19 +6,19 @@ export interface Unsigned {
   readonly method: string;
   readonly url: URL;
   readonly body: string;
-  /** Those that are signed beside the digest of the body. */
+  /** Headers to sign beside the digest of the body. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What the signature is over. */
+  /** The signed components of the request. */
   readonly parts: readonly string[];
   readonly keyId: string;
   readonly createdMs: number;
   readonly sign: (bytes: Uint8Array) => Buffer;
 }
 
-/** @returns all headers of the request */
+/** @returns all headers of the request, including its signature */
 export async function signedHeaders(request: Unsigned): Promise<Record<string, string>> {
   const { method, url, body, parts, keyId, createdMs, sign } = request;
-  // Ten megabytes that a host without a fleet does not pay for.
+  // Loaded here, because the library needs ten megabytes and a host without a fleet does not use it.
   const { httpbis } = await import('http-message-signatures');
   const headers = { ...request.headers, 'content-digest': contentDigest(body) };
   const signed = await httpbis.signMessage(

@@ -1,4 +1,4 @@
-// A bound for all of something that asks more than once: its signal is aborted when the time is over, or by who asked for it.
+// A common timeout for several requests: aborts their signal when the time is over or the caller aborts.
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 

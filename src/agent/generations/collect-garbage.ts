@@ -59,7 +59,7 @@ export async function collectGarbage(host: Host, options: GenerationCollectionOp
   };
 }
 
-/** Plans again from the generations left on disk, because a generation whose removal failed still needs its trees. */
+/** Plans again from the generations left on disk, because a generation that could not be removed still needs its trees. */
 function removeUnused(host: Host, { rules }: CollectableGenerations, removal: Removal): void {
   const { paths } = host;
   const named = new Set(listGenerations(paths));

@@ -220,7 +220,7 @@ interface TreeFacts {
   readonly kept: Manifest | undefined;
 }
 
-/** If the manifest is lost, a tree whose contents yield the signed manifest is intact. */
+/** If the manifest is lost, a tree is intact if its contents yield the signed manifest. */
 async function judgeTree(
   host: DiskView,
   { bundle, treePath, signed, kept }: TreeFacts,

@@ -1,5 +1,5 @@
 // The records of each generation in the ledger. Its links are recorded before `current` moves to it, because a link that was
-// changed to another tree of Writ looks valid in itself. The time at which it stopped being active begins its grace period.
+// changed to another tree of Writ is valid in itself. The time at which it stopped being active begins its grace period.
 // Writes no file.
 import * as fs from 'node:fs';
 import { join } from 'node:path';

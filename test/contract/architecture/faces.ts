@@ -48,7 +48,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/daemon': ['compose', 'running-agent'],
   'agent/doctor': ['doctor'],
-  'agent/fleet': ['fleet-door', 'identity', 'report-once'],
+  'agent/fleet': ['lazy-reporter', 'identity', 'report-once'],
   'agent/freshness': ['contact-memory', 'missed-releases', 'stale-watch'],
   'agent/generations': [
     'collect-garbage',

@@ -121,7 +121,7 @@ describe('a host without a fleet', () => {
     agent.child.kill('SIGTERM');
     await agent.ended;
     const { sources, whole } = loadedSources(trace);
-    assert.ok(sources.includes('src/agent/fleet/fleet-door.ts'));
+    assert.ok(sources.includes('src/agent/fleet/lazy-reporter.ts'));
     for (const name of ['reporter', 'send-report', 'make-report', 'host-state'])
       assert.ok(!sources.includes(`src/agent/fleet/${name}.ts`), name);
     assert.ok(!whole.includes('http-message-signatures'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fitted, truncatedFinding } from '../../../../src/agent/fleet/fit-report.js';
+import { fitReport, truncatedFinding } from '../../../../src/agent/fleet/fit-report.js';
 import { type FleetReport, fleetBounds } from '../../../../src/core/fleet/report.js';
 
 const report: FleetReport = {
@@ -34,34 +34,34 @@ const outcome = (n: number) => ({
 const list = <T>(length: number, make: (index: number) => T): T[] =>
   Array.from({ length }, (_, index) => make(index));
 
-describe('a report that is made to fit', () => {
-  it('is the same where it fits already', () => {
-    assert.deepEqual(fitted(report, 'whole'), report);
+describe('a truncated report', () => {
+  it('is unchanged if it is within its limits', () => {
+    assert.deepEqual(fitReport(report, false), report);
   });
 
-  it('says that something is missing, by a finding', () => {
-    assert.deepEqual(fitted(report, 'cut').findings, [truncatedFinding]);
+  it('has a finding if a part is missing', () => {
+    assert.deepEqual(fitReport(report, true).findings, [truncatedFinding]);
   });
 
-  it('loses outputs before lines, and no bundle for them', () => {
-    const fits = fitted({ ...report, bundles: list(256, bundle) }, 'whole');
+  it('drops outputs before lines, and no bundle in their place', () => {
+    const fits = fitReport({ ...report, bundles: list(256, bundle) }, false);
     assert.equal(fits.bundles.length, 256);
     assert.deepEqual(fits.findings, [truncatedFinding]);
     assert.equal(fits.bundles[0]?.offered?.line?.length, 200);
     assert.ok(!('output' in (fits.bundles[0]?.offered ?? {})));
   });
 
-  it('keeps every bound, whatever comes', () => {
+  it('keeps every limit for any input', () => {
     const labels = Object.fromEntries(list(10_000, (index) => [`label-${index}`, 'z'.repeat(1000)]));
     const named = (index: number) => ({ ...bundle(index), bundle: `${index}-${'b'.repeat(250)}` });
-    const fits = fitted(
+    const fits = fitReport(
       {
         ...{ ...report, labels, bundles: list(3000, named), outcomes: list(500, outcome) },
         groups: list(1000, (index) => ({ group: `g-${index}`, workers: 1, confirmed: 1, min: 1 })),
         trust: list(5000, (index) => ({ role: `role-${index}`, version: 1, expiresAtMs: 1 })),
         findings: list(100, (index) => `CODE_${index}`),
       },
-      'whole',
+      false,
     );
     assert.ok(Buffer.byteLength(JSON.stringify(fits)) <= fleetBounds.maxReportBytes);
     assert.ok(fits.findings.length <= fleetBounds.maxFindings && fits.findings.includes(truncatedFinding));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { grantedMs, judgeReply, readChallenge } from '../../../../src/agent/fleet/fleet-answers.js';
+import { clampIntervalMs, judgeReply, readChallenge } from '../../../../src/agent/fleet/fleet-answers.js';
 import { ReportTimes } from '../../../../src/agent/fleet/report-times.js';
 import type { ErrorCode } from '../../../../src/core/errors.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
@@ -10,16 +10,16 @@ const url = new URL('https://fleet.example.net/v1/reports');
 const says = (status: number, body = '{}') => ({ kind: 'answered', status, body }) as const;
 const hourMs = 3_600_000;
 
-describe('an interval that a server grants', () => {
-  it('is never shorter than what was asked for, and at most ten times that and an hour', () => {
-    assert.equal(grantedMs(60_000, 1), 60_000);
-    assert.equal(grantedMs(60_000, 120_000), 120_000);
-    assert.equal(grantedMs(60_000, hourMs), 600_000);
-    assert.equal(grantedMs(1_800_000, 9 * hourMs), hourMs);
-    assert.equal(grantedMs(hourMs, 9 * hourMs), hourMs);
+describe('a granted report interval', () => {
+  it('is never shorter than the configured one, and at most ten times that and an hour', () => {
+    assert.equal(clampIntervalMs(60_000, 1), 60_000);
+    assert.equal(clampIntervalMs(60_000, 120_000), 120_000);
+    assert.equal(clampIntervalMs(60_000, hourMs), 600_000);
+    assert.equal(clampIntervalMs(1_800_000, 9 * hourMs), hourMs);
+    assert.equal(clampIntervalMs(hourMs, 9 * hourMs), hourMs);
   });
 
-  it('holds for the interval that was configured then', () => {
+  it('applies only to the interval that was configured then', () => {
     const clock = fakeClock();
     const times = new ReportTimes({ clock: () => clock, installId: () => 'a', random01: () => 0.5 });
     const fleet = {
@@ -36,8 +36,8 @@ describe('an interval that a server grants', () => {
   });
 });
 
-describe('a report after one that failed', () => {
-  it('waits for its time, whatever changes', () => {
+describe('a report after a failed one', () => {
+  it('waits for its backoff also after a change', () => {
     const clock = fakeClock();
     const times = new ReportTimes({ clock: () => clock, installId: () => 'a', random01: () => 0.5 });
     const fleet = {
@@ -49,17 +49,17 @@ describe('a report after one that failed', () => {
       claim: 'new',
     } as const;
     times.failed(fleet, 'failed', 1_800_000);
-    assert.ok(times.untilDue(fleet, 'news') >= 1_800_000);
+    assert.ok(times.untilDue(fleet, true) >= 1_800_000);
     times.failed(fleet, 'failed', undefined);
     times.failed(fleet, 'failed', undefined);
-    assert.ok(times.untilDue(fleet, 'news') > 600_000);
+    assert.ok(times.untilDue(fleet, true) > 600_000);
     times.stored(fleet, 600_000);
-    assert.equal(times.untilDue(fleet, 'news'), 1000);
+    assert.equal(times.untilDue(fleet, true), 1000);
   });
 });
 
-describe('an answer', () => {
-  it('is its code where it has one, else what its status means', () => {
+describe('a response', () => {
+  it('becomes the error of its code, otherwise that of its status', () => {
     const is = (code: ErrorCode, status: number, body?: string, asked: 'enrol' | 'report' = 'report') =>
       throwsCode(code, () => judgeReply(says(status, body), url, asked));
     is('FLEET_KEY_UNKNOWN', 401);
@@ -72,11 +72,11 @@ describe('an answer', () => {
     is('FLEET_REPORT_INVALID', 400);
     is('FLEET_REPORT_INVALID', 409, '{}', 'enrol');
     is('FLEET_ANSWER', 404);
-    // A code of ours that is not a server's to say.
+    // A code of Writ that a server may not send.
     is('FLEET_ANSWER', 404, '{"code":"STATE_DAMAGED"}');
   });
 
-  it('that never came says whether the certificate was why', () => {
+  it('that never arrived names an untrusted certificate as the cause', () => {
     const is = (code: ErrorCode, reason: string) =>
       throwsCode(code, () => judgeReply({ kind: 'failed', reason }, url, 'report'));
     is('FLEET_CERTIFICATE', 'DEPTH_ZERO_SELF_SIGNED_CERT');
@@ -85,7 +85,7 @@ describe('an answer', () => {
     is('FLEET_ANSWER', 'its answer is longer than 16384 bytes');
   });
 
-  it('challenges with a nonce that is one header, and a counter that leaves room', () => {
+  it('is a valid challenge only with a nonce for one header, and a counter below the maximum', () => {
     for (const body of [
       { counter: 1, nonce: 'a\r\nx: y' },
       { counter: 1, nonce: 'n'.repeat(201) },

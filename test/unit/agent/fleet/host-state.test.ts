@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { type HostState, openHostState } from '../../../../src/agent/fleet/host-state.js';
+import { type FleetHostState, openHostState } from '../../../../src/agent/fleet/host-state.js';
 import { createDurableFs, type OperationObserver } from '../../../../src/platform/disk/durable-fs.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { Killed, operationTrap } from '../../../kit/disk/operation-trap.js';
@@ -13,7 +13,7 @@ const outcome = (serial: number) => ({
   bundles: [{ bundle: 'dns-edge', channel: 'stable', serial }],
 });
 const enrolment = { fleet: 'f', keyId: 'k', url: 'https://fleet/', state: 'accepted' } as const;
-const open = (directory: string, observer?: OperationObserver, installId = 'here'): HostState =>
+const open = (directory: string, observer?: OperationObserver, installId = 'here'): FleetHostState =>
   openHostState({ directory, installId, durable: createDurableFs(observer) });
 
 interface Seen {
@@ -22,7 +22,7 @@ interface Seen {
   readonly noted: number[];
 }
 
-/** A life of a host: what went out of it is in `seen` before anything else happens. */
+/** One process run of a host. It records in `seen` what it sends before the next operation. */
 function live(directory: string, seen: Seen, observer?: OperationObserver): void {
   const state = open(directory, observer);
   seen.keys.push(state.key.publicKey);
@@ -37,8 +37,8 @@ function live(directory: string, seen: Seen, observer?: OperationObserver): void
   seen.counters.push(state.nextCounter());
 }
 
-describe('what a host keeps of its fleet', () => {
-  it('is there after a kill at each operation: no counter twice, one key, every outcome that was noted', () => {
+describe('the fleet state of a host', () => {
+  it('survives a kill at each operation: no counter twice, one key, every recorded outcome', () => {
     using dir = tempDir();
     const counting = operationTrap();
     live(dir.join('counting'), { counters: [], keys: [], noted: [] }, counting);
@@ -64,7 +64,7 @@ describe('what a host keeps of its fleet', () => {
     }
   });
 
-  it('is the key of its installation alone: a clone begins anew, and tells nothing of where it came from', () => {
+  it('belongs to one installation: a clone gets a new key, and reports no outcome of its origin', () => {
     using dir = tempDir();
     const directory = dir.join('fleet');
     const state = open(directory);
@@ -76,7 +76,7 @@ describe('what a host keeps of its fleet', () => {
     assert.deepEqual(clone.outcomes().pending, []);
   });
 
-  it('is not begun anew where a later version wrote it: no counter is given twice, and no outcome forgotten', () => {
+  it('is not reset if a later version wrote it: no counter is used twice, and no outcome is lost', () => {
     for (const file of ['key.json', 'counter.json', 'outcomes.json']) {
       using dir = tempDir();
       open(dir.path).nextCounter();
@@ -100,7 +100,7 @@ describe('what a host keeps of its fleet', () => {
     assert.equal(trap.seen.slice(flushed).filter((op) => op === 'fleet.outcomes:write').length, 1);
   });
 
-  it('begins anew with a damaged counter or list, and says of a damaged key that it is one', () => {
+  it('resets a damaged counter or list, and rejects a damaged key', () => {
     using dir = tempDir();
     const directory = dir.join('fleet');
     const { publicKey } = open(directory).key;
@@ -113,7 +113,7 @@ describe('what a host keeps of its fleet', () => {
     assert.equal(fs.readFileSync(`${directory}/key.json`, 'utf8'), '{"writ":1}');
   });
 
-  it('is for its owner alone', () => {
+  it('is readable by its owner only', () => {
     using dir = tempDir();
     const directory = dir.join('fleet');
     open(directory);

@@ -6,13 +6,13 @@ import {
   type BundleUser,
   type HostIdentity,
   makeReport,
-  newsOf,
   type ReportFacts,
+  reportFingerprint,
 } from '../../../../src/agent/fleet/make-report.js';
 import type { FleetReport } from '../../../../src/core/fleet/report.js';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 
-/** Each member is there, each list has an entry, all the way down. */
+/** Each member is required, and each list has an entry, at every level. */
 type Full<T> = T extends readonly (infer Item)[]
   ? readonly [Full<Item>, ...Full<Item>[]]
   : T extends object
@@ -166,7 +166,7 @@ const dns = (uses: readonly string[], proof: BundleUser['proof'] = 'can confirm'
   ...{ group: 'dns', uses, proof },
 });
 const facts = (more: Partial<ReportFacts> = {}): ReportFacts => ({
-  speaker: 'agent',
+  sender: 'agent',
   ...{ identity, everyMs: 300_000, detail: 'codes', rootDigest: 'd'.repeat(64) },
   manifests: new Map([
     ['dns-edge', 'a'.repeat(64)],
@@ -208,7 +208,7 @@ function offeredOf(report: FleetReport, bundle = 'dns-edge') {
 }
 
 describe('a report', () => {
-  it('has nothing of any text of a status that is no name and no code', () => {
+  it('contains no text of the status except names and codes', () => {
     const paths = textsIn(full);
     assert.ok(paths.length > 70, `${paths.length} texts`);
     for (const path of paths) {
@@ -217,7 +217,7 @@ describe('a report', () => {
     }
   });
 
-  it('has of them with detail: line one bounded line of why a release is not active, and nothing else', () => {
+  it('contains with detail: line one bounded line with the reason of an inactive release, and no other text', () => {
     const long = secret.replaceAll('\n', `${'x'.repeat(300)}\n`);
     const telling = textsIn(full).filter((path) => {
       const text = JSON.stringify(makeReport(planted(path, long), facts({ detail: 'line' })));
@@ -231,14 +231,14 @@ describe('a report', () => {
     assert.equal(line?.length, 200);
   });
 
-  it("gives as the line what the check wrote first, and Writ's own message where it wrote nothing", () => {
+  it('contains the first line of the check, or the message of Writ if the check wrote none', () => {
     const lineOf = (reason: string) =>
       offeredOf(makeReport(planted(['refusals', 0, 'reason'], reason), facts({ detail: 'line' })))?.line;
     assert.equal(lineOf('the check refuses the candidate\n \nblock.rpz:6: bad\nmore'), 'block.rpz:6: bad');
     assert.equal(lineOf('the check refuses the candidate\n'), 'the check refuses the candidate');
   });
 
-  it('has with detail: full the output too, bounded, and what the last cycle said of a bundle', () => {
+  it('contains with detail: full also the bounded output, and the problem of each bundle in the last cycle', () => {
     const reason = `first\n${'é'.repeat(4000)}`;
     const report = makeReport(planted(['refusals', 0, 'reason'], reason), facts({ detail: 'full' }));
     const { line, output = '' } = offeredOf(report) ?? {};
@@ -250,7 +250,7 @@ describe('a report', () => {
     });
   });
 
-  it('sends a digest in place of the boot id, and nothing of the fleet itself', () => {
+  it('contains a digest in place of the boot id, and no problem of the fleet itself', () => {
     const boot = 'a-boot-id-of-this-kernel';
     const report = makeReport(
       { ...full, problems: [problem('FLEET_UNREACHABLE')] },
@@ -264,14 +264,14 @@ describe('a report', () => {
   const states = (status: StatusReport, more: Partial<ReportFacts> = {}) =>
     makeReport(status, facts(more)).bundles.map(({ active }) => active?.state);
 
-  it('says confirmed only where the host says so, and somebody there can', () => {
+  it('reports confirmed only if the host does and a worker of the bundle can confirm', () => {
     assert.deepEqual(states(full), ['confirmed', 'confirmed']);
     assert.deepEqual(states({ ...full, confirmed: false }), ['unconfirmed', 'unconfirmed']);
     assert.deepEqual(states(full, { users: [] }), ['notified', 'notified']);
     assert.deepEqual(states(full, { users: [dns(['access'])] }), ['notified', 'confirmed']);
   });
 
-  it('says notified of workers that cannot confirm once each of them was reached, and unconfirmed until then', () => {
+  it('reports notified for workers that cannot confirm after each was reached, and unconfirmed before', () => {
     const [planted] = full.workers;
     assert.ok(planted !== undefined);
     const { goneAtMs: _, ...one } = planted;
@@ -288,7 +288,7 @@ describe('a report', () => {
       assert.equal(told({ state }), 'unconfirmed', state);
   });
 
-  it('says notified where nobody is there and nobody must be, and unconfirmed where somebody is missing', () => {
+  it('reports notified without workers if none is required, and unconfirmed if one is missing', () => {
     const [group] = full.groups;
     const empty = (min: number): StatusReport => ({
       ...{ ...full, confirmed: false },
@@ -298,7 +298,7 @@ describe('a report', () => {
     assert.deepEqual(states(empty(1)), ['unconfirmed', 'unconfirmed']);
   });
 
-  it('says why an offered release is not active: a refusal, then what a person decided, then the last cycle', () => {
+  it('reports why an offered release is not active: a refusal, then a decision of an operator, then the last cycle', () => {
     const one = (status: StatusReport) => {
       const { state, code } = offeredOf(makeReport(status, facts())) ?? {};
       return [state, code];
@@ -326,25 +326,25 @@ describe('a report', () => {
     assert.deepEqual(one({ ...unpaused, bundles: full.bundles }), ['failed', 'SERVER_ERROR']);
   });
 
-  it('calls a host that lives by pulls neither stopped nor ill', () => {
+  it('reports a host without an agent as neither stopped nor unhealthy', () => {
     const { problems: _, ...well } = full;
     const stopped = { ...well, agent: 'stop', problems: [], refusals: [] } as const;
     assert.equal(makeReport(stopped, facts()).agent, 'stop');
     assert.ok(makeReport(stopped, facts()).findings.includes('NO_AGENT'));
-    const told = makeReport(stopped, facts({ speaker: 'pull' }));
+    const told = makeReport(stopped, facts({ sender: 'pull' }));
     assert.equal(told.agent, 'pull');
     assert.ok(!told.findings.includes('NO_AGENT'));
   });
 
-  it('is news where what it says changed, and not where only times did', () => {
-    const before = newsOf(makeReport(full, facts()));
+  it('has another fingerprint after a change, and the same if only times changed', () => {
+    const before = reportFingerprint(makeReport(full, facts()));
     const later = {
       ...full,
       atMs: atMs + 1,
       trust: [{ ...full.trust[0], version: 2, expiresAtMs: atMs + 6e9 }],
     };
-    assert.equal(newsOf(makeReport(later, facts({ everyMs: 1000 }))), before);
-    assert.notEqual(newsOf(makeReport({ ...full, confirmed: false }, facts())), before);
-    assert.notEqual(newsOf(makeReport({ ...full, agent: 'stop' }, facts())), before);
+    assert.equal(reportFingerprint(makeReport(later, facts({ everyMs: 1000 }))), before);
+    assert.notEqual(reportFingerprint(makeReport({ ...full, confirmed: false }, facts())), before);
+    assert.notEqual(reportFingerprint(makeReport({ ...full, agent: 'stop' }, facts())), before);
   });
 });

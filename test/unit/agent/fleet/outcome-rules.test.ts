@@ -10,8 +10,8 @@ const outcome = (serial: number, code?: string) => ({
   bundles: [{ bundle: 'dns-edge', channel: 'stable', serial }],
 });
 
-describe('outcomes that a fleet hears of', () => {
-  it('are those that changed or refused something', () => {
+describe('reported outcomes', () => {
+  it('are cycles that changed or refused a release', () => {
     const refused = bundleResult('rejected', { toSerial: 43, problem: problem('CHECK_FAILED', 'no') });
     const end = cycleResult('rejected', { bundles: [refused] });
     assert.equal(outcomeOfEnd(end)?.code, 'CHECK_FAILED');
@@ -28,7 +28,7 @@ describe('outcomes that a fleet hears of', () => {
     assert.ok(outcomeOfEnd({ ...end, changed: true, outcome: 'activated', bundles: [] }));
   });
 
-  it('are not the polls at which a release waits after a refusal of everything, and are a degraded activation', () => {
+  it('include a degraded activation, and no poll at which a release waits after a refusal of everything', () => {
     for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
       const waits = bundleResult('degraded', { problem: problem(code, 'waits') });
       assert.equal(outcomeOfEnd(cycleResult('degraded', { changed: false, bundles: [waits] })), undefined);
@@ -37,7 +37,7 @@ describe('outcomes that a fleet hears of', () => {
     assert.equal(outcomeOfEnd(moved)?.bundles.length, 1);
   });
 
-  it('are kept a hundred, the oldest given up and counted', () => {
+  it('are limited to a hundred; older ones are dropped and counted', () => {
     let file = noOutcomes;
     for (let serial = 1; serial <= 103; serial += 1) file = withOutcome(file, outcome(serial));
     assert.equal(file.pending.length, 100);
@@ -47,7 +47,7 @@ describe('outcomes that a fleet hears of', () => {
     assert.deepEqual(withoutStored(file, 103), { ...file, dropped: 0, pending: [] });
   });
 
-  it('are one where the same came again, under a new number', () => {
+  it('are merged if one repeats the last, under a new number', () => {
     const file = withOutcome(withOutcome(noOutcomes, outcome(7)), { ...outcome(7), atMs: 99 });
     assert.deepEqual(
       file.pending.map(({ n, atMs }) => [n, atMs]),
@@ -56,7 +56,7 @@ describe('outcomes that a fleet hears of', () => {
     assert.equal(withOutcome(file, outcome(8)).pending.length, 2);
   });
 
-  it('leave when a server has stored them, and are numbered behind what it had before this host forgot', () => {
+  it('are removed after a server stored them, and numbered after those that this host has lost', () => {
     const file = withOutcome(withOutcome(noOutcomes, outcome(7)), outcome(8));
     assert.deepEqual(
       withoutStored(file, 1).pending.map(({ n }) => n),

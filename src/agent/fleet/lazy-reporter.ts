@@ -1,31 +1,31 @@
-// The reporter of a running agent, loaded when `fleet` is configured, and not before: a host without it pays nothing. Owns
-// that, and what of an agent the reporter hears of.
+// Loads the fleet reporter of a running agent when `fleet` is configured, so that a host without it needs no memory for it.
+// Passes the events of the agent to the reporter.
 import { once } from 'node:events';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { FleetStatus } from '../../core/status/status.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { AgentObserver } from '../report/observer.js';
-import type { Reporter, ReporterOptions } from './reporter.js';
+import type { FleetReporter, ReporterOptions } from './reporter.js';
 
-export interface FleetDoor {
+export interface LazyReporter {
   readonly observer: AgentObserver;
-  /** Reports until the agent is told to end; never rejects. */
+  /** Reports until a stop request; never rejects. */
   run(): Promise<void>;
-  /** The configuration is another one. */
+  /** Must be called after the configuration was reloaded. */
   reloaded(): void;
   fleetStatus(): FleetStatus | undefined;
   problem(): Problem | undefined;
-  lastWord(): Promise<void>;
+  sendFinalReport(): Promise<void>;
 }
 
-export function createFleetDoor(options: ReporterOptions): FleetDoor {
+export function createLazyReporter(options: ReporterOptions): LazyReporter {
   const { host, stop } = options;
   let changed = new AbortController();
-  let loading: Promise<Reporter> | undefined;
-  let reporter: Reporter | undefined;
-  const load = (): Promise<Reporter> => {
-    loading ??= import('./reporter.js').then(({ Reporter }) => {
-      reporter = new Reporter(options);
+  let loading: Promise<FleetReporter> | undefined;
+  let reporter: FleetReporter | undefined;
+  const load = (): Promise<FleetReporter> => {
+    loading ??= import('./reporter.js').then(({ FleetReporter }) => {
+      reporter = new FleetReporter(options);
       return reporter;
     });
     return loading;
@@ -33,9 +33,9 @@ export function createFleetDoor(options: ReporterOptions): FleetDoor {
   const isWanted = (): boolean => host().config.fleet !== undefined;
   return {
     observer: {
-      onStatus: () => reporter?.look(),
+      onStatus: () => reporter?.wake(),
       onCycle: (end) => {
-        // Also of a recovery, before anything runs.
+        // A recovery ends before the reporter runs, and its outcome is recorded too.
         if (isWanted()) void load().then((one) => one.noteEnd(end));
       },
     },
@@ -53,6 +53,6 @@ export function createFleetDoor(options: ReporterOptions): FleetDoor {
     },
     fleetStatus: () => reporter?.status(),
     problem: () => (isWanted() ? reporter?.problem() : undefined),
-    lastWord: async () => reporter?.lastWord(),
+    sendFinalReport: async () => reporter?.sendFinalReport(),
   };
 }
