@@ -7,7 +7,7 @@ import { nextPollAt, phaseMs } from '../../src/core/cycle/schedule.js';
 import { isWritError } from '../../src/core/errors.js';
 import { grantedInterval } from '../../src/fleet/hosts/counter-rules.js';
 import { ReportRate } from '../../src/fleet/hosts/report-rate.js';
-import type { HttpReply } from '../../src/platform/net/http-ask.js';
+import type { HttpReply } from '../../src/platform/net/http-request.js';
 import type { Clock } from '../../src/platform/time/clock.js';
 import { identityOfSample } from '../fleet/sample-host.js';
 import { EventQueue } from './event-queue.js';

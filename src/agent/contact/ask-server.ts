@@ -3,7 +3,7 @@
 import type { AgentConfig, ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
-import { askHttp } from '../../platform/net/http-ask.js';
+import { askHttp } from '../../platform/net/http-request.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import type { Clock } from '../../platform/time/clock.js';
 

@@ -16,7 +16,7 @@ import {
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { createConnectionPlaces, type Place } from '../../platform/net/connection-places.js';
+import { type ConnectionSlot, createConnectionSlots } from '../../platform/net/connection-slots.js';
 import { closeAfter, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { type Clock, systemClock } from '../../platform/time/clock.js';
@@ -84,7 +84,7 @@ export async function openRequestSocket<Request extends AnyRequest>(
   options: RequestSocketOptions<Request>,
 ): Promise<ControlSocket> {
   const { path, mode, gid, durable, maxConnections, version, log, clock, parse, handlers } = options;
-  const places = createConnectionPlaces(maxConnections);
+  const places = createConnectionSlots(maxConnections);
   const closing = new AbortController();
   const refused = createRefusedRequests({ log, clock, closed: closing.signal });
   const answer: Served['answer'] = (message, caller) => {
@@ -115,7 +115,7 @@ export async function openRequestSocket<Request extends AnyRequest>(
   };
 }
 
-function serve(socket: Socket, place: Place, options: Served): void {
+function serve(socket: Socket, place: ConnectionSlot, options: Served): void {
   const reader = createLineReader();
   let greeted = false;
   let asked = false;
@@ -141,7 +141,7 @@ function serve(socket: Socket, place: Place, options: Served): void {
 }
 
 interface Serving extends Served {
-  readonly place: Place;
+  readonly place: ConnectionSlot;
 }
 
 function answer(socket: Socket, message: SocketMessage, serving: Serving): void {

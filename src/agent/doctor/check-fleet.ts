@@ -5,7 +5,7 @@ import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
 import { defaultTransportLimits } from '../../core/limits.js';
 import type { FleetStatus } from '../../core/status/status.js';
-import { openHttpDoor } from '../../platform/net/http-client.js';
+import { openHttpClient } from '../../platform/net/http-client.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { readCa } from '../startup/open-host.js';
@@ -64,7 +64,7 @@ async function whyAway(
     const limits = { ...(config?.transport ?? defaultTransportLimits), connectTimeoutMs };
     const trusted = ca === undefined ? {} : { ca: readCa(ca) };
     const base = new URL(url.endsWith('/') ? url : `${url}/`);
-    const door = openHttpDoor(base, {
+    const door = openHttpClient(base, {
       limits,
       clock,
       version,

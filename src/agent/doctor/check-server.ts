@@ -9,7 +9,7 @@ import type { StatusReport } from '../../core/status/status.js';
 import { timeLeft, utcTimeText } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
-import { type HttpDoor, openHttpDoor } from '../../platform/net/http-client.js';
+import { type HttpClient, openHttpClient } from '../../platform/net/http-client.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
@@ -81,8 +81,8 @@ async function askHttp(url: URL, mirror: MirrorConfig, asker: Asker): Promise<Mi
 }
 
 /** A client of the mirror as the agent has it, that waits less for a connection. */
-export function openMirrorDoor(url: URL, mirror: MirrorConfig, { clock, version, config }: Asker): HttpDoor {
-  return openHttpDoor(url, {
+export function openMirrorDoor(url: URL, mirror: MirrorConfig, { clock, version, config }: Asker): HttpClient {
+  return openHttpClient(url, {
     limits: { ...config.transport, connectTimeoutMs },
     clock,
     version,

@@ -12,7 +12,7 @@ import { maxCounter } from '../../core/fleet/signed-request.js';
 import { given } from '../../core/given.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
-import type { HttpReply } from '../../platform/net/http-ask.js';
+import type { HttpReply } from '../../platform/net/http-request.js';
 import { givenName } from './fleet-files.js';
 
 type Answered = Extract<HttpReply, { readonly kind: 'answered' }>;

@@ -6,7 +6,7 @@ import type { EnrolRequest, FleetReport } from '../../core/fleet/report.js';
 import { fleetHeaders, fleetPaths, noFleet, signedParts } from '../../core/fleet/signed-request.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
-import { askHttp } from '../../platform/net/http-ask.js';
+import { askHttp } from '../../platform/net/http-request.js';
 import type { Proxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';

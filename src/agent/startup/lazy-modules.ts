@@ -1,7 +1,7 @@
 // Preloads lazy modules that an agent would otherwise load weeks after its start. By then an upgrade may have removed their
 // files. At the start, and before a reload replaces anything, the files still exist.
 import type { AgentConfig } from '../../core/config/config.js';
-import { loadHttp } from '../../platform/net/http-ask.js';
+import { loadHttp } from '../../platform/net/http-request.js';
 
 /** Drivers that send HTTP requests. */
 const httpDrivers: readonly string[] = ['http', 'supervisord'];

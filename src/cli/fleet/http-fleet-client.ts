@@ -6,7 +6,7 @@ import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { given } from '../../core/given.js';
 import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
-import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
+import { askHttp, type HttpReply } from '../../platform/net/http-request.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';

@@ -9,7 +9,7 @@ import { toWritError, WritError } from '../../core/errors.js';
 import type { FleetSummary } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
-import { askHttp } from '../../platform/net/http-ask.js';
+import { askHttp } from '../../platform/net/http-request.js';
 import { createProxies, type Proxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';

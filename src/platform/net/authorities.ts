@@ -1,18 +1,18 @@
-// Certificate authorities that a TLS connection trusts: those of a file, which is refused unless it is complete, else those of the
-// system. Reads files only when a connection needs them. Verifies no chain; OpenSSL does.
+// Certificate authorities of a TLS connection: those of a configured file, which is rejected unless every certificate is
+// readable, otherwise those of the system. Files are read when a connection needs them. OpenSSL verifies the chain.
 import { X509Certificate } from 'node:crypto';
 import { WritError } from '../../core/errors.js';
 import { type ReadVerdict, readSmallFile } from '../read-file.js';
 
 export const maxAuthorityBytes = 1_000_000;
-/** The list of a distribution has 250 kB; one of an enterprise may have more. */
+/** Limit of the system list in bytes. The list of a distribution has 250 kB; that of an enterprise may have more. */
 const maxSystemBytes = 8_000_000;
 
 export type AuthorityFile =
   | { readonly kind: 'read'; readonly pem: string }
   | { readonly kind: 'refused'; readonly why: string };
 
-/** @returns the text of a file of authorities, or why no connection may use it. */
+/** @returns the PEM text of a file of authorities, or the reason why no connection may use it */
 export function readAuthorityFile(path: string): AuthorityFile {
   const read = readSmallFile(path, { maxBytes: maxAuthorityBytes });
   if (read.kind !== 'read') return { kind: 'refused', why: read.why };
@@ -21,13 +21,14 @@ export function readAuthorityFile(path: string): AuthorityFile {
   return why === undefined ? { kind: 'read', pem } : { kind: 'refused', why };
 }
 
-/** The labels that OpenSSL reads as certificates. What is between such blocks, as text or a key, is not looked at. */
+/** The labels that OpenSSL reads as certificates. Other text and keys between such blocks are ignored. */
 const begin = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g;
 const block = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[A-Za-z0-9+/=\s]*-----END \1-----/g;
 
 /**
- * An empty list would mean Node's whole list to TLS, and a list ends for OpenSSL at the first block that it cannot read.
- * @returns undefined where each certificate of the text can be read, and there is one at least
+ * Checks the text of a file of authorities. An empty list would make Node trust its own list, and OpenSSL ignores everything
+ * after the first unreadable block.
+ * @returns the reason why the text is rejected; undefined if it has at least one certificate and all are readable
  */
 export function whyNoAuthorities(pem: string): string | undefined {
   const begun = pem.match(begin)?.length ?? 0;
@@ -46,7 +47,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Of Debian and its kin, of Red Hat's, and of newer ones of those, which leave the second out. */
+/** System lists of Debian and its derivatives, of Red Hat, and of newer releases of Red Hat without the second file. */
 const systemFiles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -56,13 +57,13 @@ const systemFiles = [
 export interface AuthorityPlaces {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly read: (path: string) => ReadVerdict;
-  /** Node's own list, for a system without one. */
+  /** The list of Node, for a system without a list. */
   readonly ownList: readonly string[];
 }
 
 /**
- * SSL_CERT_FILE, else the file of the system, else Node's own list; each with those of NODE_EXTRA_CA_CERTS.
- * @throws WritError TLS_INVALID: an SSL_CERT_FILE that cannot be used must not mean another list
+ * Reads SSL_CERT_FILE, otherwise the file of the system, otherwise the list of Node. Adds NODE_EXTRA_CA_CERTS to each.
+ * @throws WritError TLS_INVALID for an unusable SSL_CERT_FILE, which must never be replaced by another list
  */
 export function systemAuthorities({ env, read, ownList }: AuthorityPlaces): readonly string[] {
   const { SSL_CERT_FILE: named, NODE_EXTRA_CA_CERTS: extraFile } = env;
@@ -71,7 +72,7 @@ export function systemAuthorities({ env, read, ownList }: AuthorityPlaces): read
     const text = verdict.kind === 'read' ? verdict.bytes.toString('utf8') : undefined;
     return text?.match(begin) ? text : undefined;
   };
-  // Node itself warns of one that it cannot read, and goes on.
+  // An unreadable file is ignored as in Node, which prints a warning.
   const extra = extraFile ? textOf(extraFile) : undefined;
   const also = extra === undefined ? [] : [extra];
   if (named) {
@@ -87,7 +88,7 @@ export function systemAuthorities({ env, read, ownList }: AuthorityPlaces): read
   return [...ownList, ...also];
 }
 
-/** Of this process and its system. */
+/** Reads the authorities with the environment of this process. @throws WritError TLS_INVALID */
 export function readSystemAuthorities(ownList: readonly string[]): readonly string[] {
   const read = (path: string): ReadVerdict => readSmallFile(path, { maxBytes: maxSystemBytes });
   return systemAuthorities({ env: process.env, read, ownList });

@@ -1,11 +1,11 @@
-// The door to a server's certificate: when it ends. Shakes hands and says nothing; whether it is to be believed, is the
-// HTTP door's to judge.
+// Reads the expiry time of a server certificate. Does a TLS handshake and sends no data, so it accepts any certificate. The
+// HTTP client verifies certificates.
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { connectTo } from './http-connector.js';
 import type { Proxies } from './proxies.js';
 
-/** @returns epoch milliseconds, or undefined when no certificate was seen in time */
+/** @returns the expiry of the certificate in epoch milliseconds; undefined if none was received in time */
 export async function certificateEndsAtMs(place: {
   readonly host: string;
   readonly port: number;
@@ -18,8 +18,8 @@ export async function certificateEndsAtMs(place: {
   const raw = await connectTo(target, options).catch(() => undefined);
   if (raw === undefined) return undefined;
   return new Promise((resolve) => {
-    // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.
-    // The protocol has no addresses as names of servers, and newer Nodes throw at one.
+    // An expired certificate must be reported too, so it is not rejected; no data is sent to the server.
+    // TLS has no addresses as server names, and newer versions of Node throw at one.
     const named = isIP(host) === 0 ? { servername: host } : {};
     const socket = connect({ socket: raw, ...named, rejectUnauthorized: false });
     const end = (endsAtMs: number | undefined): void => {

@@ -1,29 +1,30 @@
-// Why no connection came about, in words: what Node and OpenSSL say of it names neither the setting nor the cause. Pure.
+// Explains why a connection failed, because the errors of Node and OpenSSL name neither the setting nor the cause. Pure
+// functions.
 
 import { utcTimeText } from '../../core/text/iso-time.js';
 
 export interface ConnectFailure {
-  /** One line, with the name of the error in it. */
+  /** One line that contains the errno. */
   readonly text: string;
-  /** Left out where the code's own hint says all there is. */
+  /** Left out if the hint of the error code is sufficient. */
   readonly hint?: string;
 }
 
-/** What came of the attempt to connect to one address. */
+/** The failed attempt to connect to one address. */
 export interface AddressFailure {
   readonly address: string;
   readonly errno: string;
 }
 
-/** A machine that answered says more than one that did not, and that more than a missing route. */
+/** Errnos by relevance: a machine that answered, then one that did not, then (all others) a missing route. */
 const byWeight = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
-/** No address of a host took a connection. */
+/** No address of a host accepted a connection. */
 export class ConnectError extends Error {
-  /** The errno that says most. */
+  /** The most relevant errno. */
   readonly code: string;
 
-  /** @param name left out where the URL has the address itself; its errno says all then */
+  /** @param name of the host; left out if the URL contains the address itself, and the message is its errno alone */
   constructor(failures: readonly AddressFailure[], name?: string) {
     const errnos = failures.map(({ errno }) => errno);
     const code = byWeight.find((one) => errnos.includes(one)) ?? errnos[0] ?? 'ENOTFOUND';
@@ -34,9 +35,9 @@ export class ConnectError extends Error {
 
 /** The proxy cannot be reached, or its certificate is not trusted, or it refuses the connection. */
 export class ProxyError extends Error {
-  /** Its URL without credentials. */
+  /** URL of the proxy without credentials. */
   readonly proxy: string;
-  /** Of the answer; undefined where none came. */
+  /** HTTP status of the proxy; undefined without a response. */
   readonly status: number | undefined;
   readonly errno: string | undefined;
   readonly hint: string;
@@ -53,7 +54,7 @@ export class ProxyError extends Error {
   }
 }
 
-/** The clock of this host is not within the time of a certificate. */
+/** The clock of this host is outside the validity period of a certificate. */
 export class CertificateTimeError extends Error {
   readonly code: string;
 
@@ -70,7 +71,10 @@ export class CertificateTimeError extends Error {
   }
 }
 
-/** By the errno, also within a text: the clock is a more frequent cause than the certificate. */
+/**
+ * @param errno also a text that contains it
+ * @returns a hint that names the clock first, which is a more frequent cause than the certificate; undefined for other errors
+ */
 export function certificateTimeHint(errno: string): string | undefined {
   if (errno.includes('CERT_NOT_YET_VALID')) return 'Check the clock of this host: timedatectl set-ntp true.';
   if (errno.includes('CERT_HAS_EXPIRED'))
@@ -80,7 +84,7 @@ export function certificateTimeHint(errno: string): string | undefined {
 
 const refusedCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME/;
 
-/** @returns whether the certificate of the server is what this machine does not trust. @param errno as Node names it */
+/** @returns true if this machine does not trust the certificate of the server. @param errno as Node names it */
 export function isCertificateErrno(errno: string): boolean {
   return refusedCertificate.test(errno);
 }
@@ -90,12 +94,12 @@ const certificateHint =
 
 const withoutTlsHint = 'A server without a certificate is named with http:// in `repository`.';
 
-const words: Readonly<Record<string, string>> = {
+const knownTexts: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no server listens there',
   ENOTFOUND: 'the name has no address',
   EAI_AGAIN: 'the name cannot be resolved now',
-  EHOSTUNREACH: 'no way leads there',
-  ENETUNREACH: 'no way leads there',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the network',
   ETIMEDOUT: 'no answer to the attempt to connect',
   UND_ERR_CONNECT_TIMEOUT: 'no answer to the attempt to connect',
   UND_ERR_HEADERS_TIMEOUT: 'no answer to the request',
@@ -103,8 +107,9 @@ const words: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param reason what the error says of itself, where nothing better is known
- * @param attempts each address with its errno, where a name has been tried
+ * Describes a failed connection.
+ * @param reason message of the error, used for an unknown errno
+ * @param attempts each address of the name with its errno
  */
 export function connectFailure(errno: string, reason: string, attempts = errno): ConnectFailure {
   const timeHint = certificateTimeHint(errno);
@@ -113,7 +118,7 @@ export function connectFailure(errno: string, reason: string, attempts = errno):
     return { text: `the certificate of the server is not trusted (${errno})`, hint: certificateHint };
   if (errno === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason.includes('wrong version number'))
     return { text: 'what answers there does not speak TLS', hint: withoutTlsHint };
-  const known = words[errno];
+  const known = knownTexts[errno];
   return { text: known === undefined ? firstLine(reason) : `${known} (${attempts})` };
 }
 

@@ -1,5 +1,5 @@
-// The client of the agent's control socket: connects, greets, asks one question and hands over the answers as
-// they come. Every way not to be answered is AGENT_UNREACHABLE with what to do; no answer is interpreted here.
+// The client of the control socket of the agent: connects, exchanges the hello, sends one request and yields the responses as
+// they arrive. Every missing response is AGENT_UNREACHABLE with a hint. The responses are not interpreted here.
 
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -19,27 +19,27 @@ import { type Clock, letOthersRun } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
 
-export interface AskOptions {
+export interface AgentRequestOptions {
   readonly socketPath: string;
-  /** The agent's state directory: its owner may speak for the host. */
+  /** State directory of the agent. The owner of this directory may also own the socket. */
   readonly state: string;
   readonly request: ControlRequest;
   /** Version of this program. */
   readonly version: string;
   readonly clock: Clock;
-  /** Longest silence of the agent between two lines. */
+  /** Timeout between two lines of the agent. */
   readonly silenceMs: number;
-  /** What was typed, as `writ pull`: a hint repeats it behind sudo. */
+  /** The command as the user typed it, such as `writ pull`; a hint repeats it after sudo. */
   readonly commandLine: string;
-  /** What starts the agent of this host; left out: its unit. */
+  /** The commands that start the agent of this host; left out: those of its systemd unit. */
   readonly service?: ServiceCommands;
-  /** Told once, when the agent has another version. */
+  /** Called once if the agent has another version. */
   readonly onOtherVersion: (agentVersion: string) => void;
-  /** Aborting ends the wait; the agent finishes what it does. */
+  /** Ends the wait; the agent still completes the request. */
   readonly signal: AbortSignal;
 }
 
-/** Why there is no answer (`facts.reason` of AGENT_UNREACHABLE). Only `not-running` proves that no agent runs. */
+/** Why there is no response (`facts.reason` of AGENT_UNREACHABLE). Only `not-running` proves that no agent runs. */
 export type UnreachableReason = 'not-running' | 'denied' | 'silent' | 'closed' | 'failed';
 
 const finalTypes: readonly string[] = [
@@ -55,13 +55,13 @@ const finalTypes: readonly string[] = [
 ];
 
 /**
- * Asks the agent; the last message is the one that ends the answer.
- * @throws WritError AGENT_UNREACHABLE, PATH_UNSAFE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that it
- *   answers
+ * Sends one request to the agent and yields its messages; the last one ends the response.
+ * @throws WritError AGENT_UNREACHABLE, PATH_UNSAFE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that the agent
+ *   sends
  */
-export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnswer> {
+export async function* askAgent(options: AgentRequestOptions): AsyncGenerator<ControlAnswer> {
   requireSocketPath(options.socketPath);
-  requireBelievable(options);
+  requireTrustedSocket(options);
   const socket = await connected(options);
   try {
     socket.write(helloLine(options.version) + encodeLine(options.request));
@@ -75,7 +75,7 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
       const { type } = message;
       if (type === 'error') throw errorOf(message);
       yield message as unknown as ControlAnswer;
-      // A watcher is sent one status after the other.
+      // A `watch` request gets many status messages before its end.
       if (options.request.type === 'watch' ? type === 'end' : finalTypes.includes(String(type))) return;
     }
     throw unreachable('closed', 'it closed the connection before its answer was complete', options);
@@ -85,14 +85,14 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
 }
 
 /**
- * Node cannot ask who is behind a connection (SO_PEERCRED). Where nobody else can change the name, its owner has bound it:
- * root, we, or who runs the agent; anybody else's answer would be believed by root.
+ * Rejects a socket that another user could have created, because root would trust its responses. Node cannot read the user of
+ * a peer (SO_PEERCRED). If only root, this user or the user of the agent can change the path, one of them bound the socket.
  */
-function requireBelievable({ socketPath, state }: AskOptions): void {
+function requireTrustedSocket({ socketPath, state }: AgentRequestOptions): void {
   try {
     requireSafePath(socketPath, agentOwners(state));
   } catch (error) {
-    // A name that is not there, or not for this user to see: the connection says which.
+    // The path is missing or invisible to this user; the connection attempt distinguishes both.
     if (!isSystemError(error) || error instanceof WritError) throw error;
   }
 }
@@ -101,10 +101,10 @@ const connectAgainMs = 50;
 const maxConnectMs = 5000;
 
 /**
- * Where many connect at a time the system says "again", and nothing of the agent: that is no silence of it. The time counts,
- * and not the tries: on a machine with much to do a pause of 50 ms takes longer.
+ * Connects, and retries for a limited time after EAGAIN, which the system returns if many clients connect at once. The limit
+ * is a time and not a number of retries, because a pause takes longer than 50 ms on a busy machine.
  */
-async function connected(options: AskOptions): Promise<Socket> {
+async function connected(options: AgentRequestOptions): Promise<Socket> {
   const { clock, signal } = options;
   const endMs = clock.monotonicMs() + maxConnectMs;
   for (;;) {
@@ -122,7 +122,7 @@ async function connected(options: AskOptions): Promise<Socket> {
   }
 }
 
-async function* messagesOf(socket: Socket, options: AskOptions): AsyncGenerator<SocketMessage> {
+async function* messagesOf(socket: Socket, options: AgentRequestOptions): AsyncGenerator<SocketMessage> {
   const reader = createLineReader();
   const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   for (;;) {
@@ -132,19 +132,19 @@ async function* messagesOf(socket: Socket, options: AskOptions): AsyncGenerator<
   }
 }
 
-async function nextChunk(chunks: AsyncIterator<Uint8Array, unknown>, options: AskOptions) {
+async function nextChunk(chunks: AsyncIterator<Uint8Array, unknown>, options: AgentRequestOptions) {
   try {
-    return await answeredInTime(chunks.next(), options.silenceMs, options, 'it said nothing');
+    return await answeredInTime(chunks.next(), options.silenceMs, options, 'it sent nothing');
   } catch (error) {
     throw isSystemError(error) ? connectionError(error, options) : error;
   }
 }
 
-/** @returns what came within the time. @throws WritError AGENT_UNREACHABLE (`silent`), INTERRUPTED */
+/** @returns the result of the promise within the timeout. @throws WritError AGENT_UNREACHABLE (`silent`), INTERRUPTED */
 async function answeredInTime<T>(
   answer: Promise<T>,
   timeoutMs: number,
-  options: AskOptions,
+  options: AgentRequestOptions,
   what: string,
 ): Promise<T> {
   const { clock, signal } = options;
@@ -152,8 +152,8 @@ async function answeredInTime<T>(
   using waiting = joinSignals(settled.signal, signal);
   const silence = clock.sleep(timeoutMs, waiting.signal).then(async (): Promise<never> => {
     if (signal.aborted) throw interrupted();
-    // Who was stopped, or got no turn, is told of the time before it is told of what has come. The rest of this turn, and a
-    // whole one: then all that is in the socket has been read.
+    // After this process was stopped or starved, the timer fires before the data in the socket is read. Wait for the rest of
+    // this turn of the event loop and a whole one, so that all received data has been read.
     await letOthersRun();
     await letOthersRun();
     throw unreachable('silent', `${what} for ${timeoutMs / 1000} s`, options);
@@ -169,8 +169,8 @@ function interrupted(): WritError {
   return new WritError('INTERRUPTED', 'the command was interrupted');
 }
 
-function greet(message: SocketMessage, options: AskOptions): void {
-  // An agent that is ending may answer with an error at once.
+function greet(message: SocketMessage, options: AgentRequestOptions): void {
+  // An agent that is stopping may send an error in place of the hello.
   if (message['type'] === 'error') throw errorOf(message);
   const { version } = parseHello(message);
   if (version !== options.version) options.onOtherVersion(version);
@@ -179,17 +179,17 @@ function greet(message: SocketMessage, options: AskOptions): void {
 function errorOf(message: SocketMessage): WritError {
   const { code, message: text, hint, facts } = message;
   const known = typeof code === 'string' && Object.hasOwn(errorCodes, code);
-  // A code of a later version is a failure like any other.
-  const words = known ? String(text) : `${String(code)}: ${String(text)}`;
-  return new WritError(known ? (code as ErrorCode) : 'INTERNAL', words, {
+  // A code of a later version is unknown here and becomes INTERNAL.
+  const description = known ? String(text) : `${String(code)}: ${String(text)}`;
+  return new WritError(known ? (code as ErrorCode) : 'INTERNAL', description, {
     ...(typeof hint === 'string' ? { hint } : {}),
     ...(typeof facts === 'object' && facts !== null ? { facts: { ...facts } } : {}),
   });
 }
 
-function connectionError(error: NodeJS.ErrnoException, options: AskOptions): WritError {
+function connectionError(error: NodeJS.ErrnoException, options: AgentRequestOptions): WritError {
   const { code = '', message } = error;
-  // Where its directory is a file no agent ever was: who acts in its place says what is wrong with it.
+  // ENOTDIR: the directory of the socket is a file, so no agent runs. The standalone run then reports the wrong file.
   if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(code))
     return unreachable('not-running', 'it is not running', options, error);
   if (['EACCES', 'EPERM'].includes(code))
@@ -197,7 +197,12 @@ function connectionError(error: NodeJS.ErrnoException, options: AskOptions): Wri
   return unreachable('failed', message, options, error);
 }
 
-function unreachable(reason: UnreachableReason, text: string, options: AskOptions, cause?: Error): WritError {
+function unreachable(
+  reason: UnreachableReason,
+  text: string,
+  options: AgentRequestOptions,
+  cause?: Error,
+): WritError {
   return new WritError('AGENT_UNREACHABLE', `the agent does not answer on ${options.socketPath}: ${text}`, {
     facts: { socket: options.socketPath, reason },
     hint: hintOf(reason, options),
@@ -205,8 +210,8 @@ function unreachable(reason: UnreachableReason, text: string, options: AskOption
   });
 }
 
-function hintOf(reason: UnreachableReason, { commandLine, service }: AskOptions): string {
+function hintOf(reason: UnreachableReason, { commandLine, service }: AgentRequestOptions): string {
   if (reason === 'denied') return `sudo ${commandLine}`;
-  const { start, inspect: look } = service ?? chooseServiceCommands('installed');
-  return reason === 'not-running' ? start : look;
+  const { start, inspect } = service ?? chooseServiceCommands('installed');
+  return reason === 'not-running' ? start : inspect;
 }

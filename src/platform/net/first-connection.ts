@@ -1,5 +1,5 @@
-// Connects to the first address of a name that answers, as RFC 8305 section 5: the next attempt begins after 250 ms or when the one
-// before it fails, and no attempt is given up for a later one. Owns the sockets of all attempts until one has connected.
+// Connects to the first address of a name that answers, as in RFC 8305 section 5: the next attempt begins after 250 ms or after
+// the failure of the previous one, and earlier attempts continue. Owns all sockets until one has connected.
 import { ADDRCONFIG } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
@@ -15,10 +15,10 @@ export interface ConnectOptions {
   /** A name or an address, the latter without brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Of each attempt, and of the search for addresses. */
+  /** Timeout of each attempt, and of the name lookup. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'sleep'>;
-  /** That of the system by default. */
+  /** Name lookup; that of the system by default. */
   readonly lookup?: Lookup | undefined;
   /** Aborting ends all attempts. */
   readonly signal?: AbortSignal | undefined;
@@ -26,14 +26,14 @@ export interface ConnectOptions {
 
 /** RFC 8305 section 8: Connection Attempt Delay. */
 const nextAttemptMs = 250;
-/** A name with more has the others for the next connection, in the order that its resolver gives them then. */
+/** Limit of addresses per connection. A resolver may return others first at the next connection. */
 const maxAddresses = 16;
 
-/** As Node asks it: no addresses of a family that this host has no address of. */
+/** Leaves out addresses of a family that this host does not have, as Node does. */
 const systemLookup: Lookup = async (name) =>
   (await lookup(name, { all: true, hints: ADDRCONFIG })).map(({ address }) => address);
 
-/** @throws ConnectError with the errno of each address; a system error where the name has none */
+/** Opens a TCP connection. @throws ConnectError with the errno of each address; a system error if the name has none */
 export async function openFirstConnection(options: ConnectOptions): Promise<Socket> {
   const { hostname, clock } = options;
   const found = isIP(hostname) === 0 ? await addressesOf(options) : [hostname];
@@ -79,13 +79,13 @@ async function addressesOf({ hostname, lookup = systemLookup, ...options }: Conn
 
 interface Attempt extends Pick<ConnectOptions, 'port' | 'timeoutMs' | 'clock'> {
   readonly address: string;
-  /** Aborted by the attempt that connects first, before it hands over its socket. */
+  /** The first attempt that connects aborts this before it returns its socket. */
   readonly won: AbortController;
-  /** That of all attempts. */
+  /** Ends all attempts. */
   readonly signal: AbortSignal;
 }
 
-/** Rejects with the name of the errno. */
+/** Opens a connection to one address. Rejects with the name of the errno. */
 function openConnection({ address, port, timeoutMs, clock, won, signal }: Attempt): Promise<Socket> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject('ECANCELED');

@@ -1,6 +1,6 @@
-// The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
-// the network does to error codes, and what is never decoded: content encodings.
-// Follows a redirect only where http-rules allows it. Knows nothing of metadata; never buffers a body without a bound.
+// HTTP client of repositories: undici with one pool of kept-alive connections per base URL. Enforces deadlines and maps
+// network failures to error codes. Rejects content encodings. Follows a redirect only if http-rules allows it. Never buffers
+// a body without a limit.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { Agent, Dispatcher } from '#undici';
@@ -10,20 +10,26 @@ import type { Clock } from '../time/clock.js';
 import { type Deadline, startDeadline } from '../time/deadline.js';
 import { createConnector } from './http-connector.js';
 import { refusedByProxy } from './http-proxy.js';
-import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError, wayOf } from './http-rules.js';
+import {
+  describeRoute,
+  judgeRedirect,
+  parseRetryAfterMs,
+  type RedirectRules,
+  transportError,
+} from './http-rules.js';
 import { createProxies, type Proxies, proxyHeaders } from './proxies.js';
 
 export interface HttpOptions {
   readonly limits: TransportLimits;
-  /** Only to turn the date of a Retry-After into a delay. */
+  /** Used only to convert the date of a Retry-After to a delay. */
   readonly clock: Clock;
-  /** Of Writ, for the User-Agent. */
+  /** Version of Writ for the User-Agent. */
   readonly version: string;
-  /** PEM of the authorities to trust in place of the system's. */
+  /** PEM of the authorities to trust in place of those of the system. */
   readonly ca?: string;
-  /** Hosts, as `cdn.example.net:8443`, that a redirect may lead to over https; none by default. */
+  /** Hosts, such as `cdn.example.net:8443`, to which a redirect over https is allowed; none by default. */
   readonly redirects?: readonly string[];
-  /** Those of the environment by default. */
+  /** The proxies of the environment by default. */
   readonly proxies?: Proxies;
 }
 
@@ -35,40 +41,43 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A response whose status is one that callers decide on; `end` is called once, whatever happens. */
+/** A response with a status that the caller handles. The caller must call `end` exactly once. */
 export interface HttpExchange {
   readonly status: 200 | 206 | 304 | 404 | 416;
-  /** Whose answer it is: another one than was asked for behind a redirect. */
+  /** URL of the response; it differs from the requested one after a redirect. */
   readonly url: string;
   header(name: string): string | undefined;
-  /** The server's time by Date and Age (RFC 9111 section 5.1), epoch milliseconds. */
+  /** Time of the server by Date and Age (RFC 9111 section 5.1) in epoch milliseconds. */
   readonly dateMs?: number;
-  /** Of the body as the server declares it, in bytes. */
+  /** Length of the body in bytes, as the server declares it. */
   readonly contentLength?: number;
-  /** The body as it comes; it may be longer or shorter than anybody said. */
+  /** The body as it arrives; it may be longer or shorter than declared. */
   body(): AsyncIterable<Buffer>;
-  /** Frees the connection (a short rest of the body is read away, so that it can be used again) and the timers. */
+  /** Releases the connection and the timers. Discards a short rest of the body, so that the connection can be reused. */
   end(): Promise<void>;
 }
 
-export interface HttpDoor {
+export interface HttpClient {
   /**
    * @throws WritError SERVER_UNREACHABLE, SERVER_BUSY (facts.retryAfterMs), SERVER_ERROR (facts.status),
    *   REDIRECT_REFUSED, DOWNLOAD_TIMEOUT, DOWNLOAD_TRUNCATED (while reading), INTERRUPTED
    */
   open(request: HttpRequest): Promise<HttpExchange>;
-  /** Loads what the first request would load; for who measures how long a server takes. */
+  /** Loads the modules of the first request, for a caller that measures the latency of a server. */
   load(): Promise<void>;
   close(): Promise<void>;
 }
 
 const maxHeaderBytes = 16_384;
 const maxDiscardedBytes = 16_384;
-/** Each begins the idle time of undici again: without a bound they would fill the whole deadline of an archive. */
+/** Limit of 1xx responses. Each restarts the idle timeout of undici, so that they could use up the deadline of an archive. */
 const maxInterimAnswers = 16;
 
-/** @param baseUrl an http or https URL that ends with a slash; nothing is sent before the first request */
-export function openHttpDoor(baseUrl: URL, { proxies = createProxies(), ...given }: HttpOptions): HttpDoor {
+/** Creates a client; it connects at the first request. @param baseUrl an http or https URL that ends with a slash */
+export function openHttpClient(
+  baseUrl: URL,
+  { proxies = createProxies(), ...given }: HttpOptions,
+): HttpClient {
   const options = { ...given, proxies };
   let agent: Promise<Agent> | undefined;
   const closed = new AbortController();
@@ -86,7 +95,7 @@ export function openHttpDoor(baseUrl: URL, { proxies = createProxies(), ...given
   };
 }
 
-/** Loads undici with the first request: that takes as long as all else that a command loads, and many ask no server. */
+/** Loads undici at the first request, because that takes as long as the rest of a command and many commands use no server. */
 async function openAgent({ limits, ca, proxies }: HttpOptions, signal: AbortSignal): Promise<Agent> {
   const { Agent, ...undici } = await import('#undici');
   // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
@@ -113,7 +122,7 @@ async function exchange(
       const response = await ask(agent, url, { ...options, ...request }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) {
-        const refusal = refusalOf(response, url, options);
+        const refusal = responseError(response, url, options);
         if (refusal === undefined) return asExchange(response, url, deadline, options);
         response.body.destroy();
         throw refusal;
@@ -142,7 +151,8 @@ async function ask(
     // RFC 9112 section 3.2.2: a proxy is sent the whole URL.
     path: route === undefined ? url.slice(origin.length) : url,
     method: 'GET',
-    // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
+    // A compressed body would be unpacked before its signature is verified, so that an attacker without a key could send a
+    // decompression bomb.
     headers: {
       ...{ 'user-agent': `writ/${version}`, 'accept-encoding': 'identity' },
       ...(route === undefined ? {} : proxyHeaders(route)),
@@ -152,14 +162,14 @@ async function ask(
     onInfo: countInterim(url),
   });
   const response = await untilDeadline(asked, deadline.signal);
-  // A body that is dropped later must not throw into nowhere.
+  // An error of a body that is discarded later must not become an unhandled error.
   response.body.on('error', () => undefined);
   if (route === undefined || response.statusCode !== 407) return response;
   response.body.destroy();
   throw refusedByProxy(route, 407, `GET ${url}`, new URL(url).host);
 }
 
-/** undici ends a request at its signal only once it has a connection: a proxy that does not answer CONNECT would outlast it. */
+/** undici aborts a request only after it has connected. A proxy that does not answer CONNECT would exceed the deadline. */
 async function untilDeadline<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
   asked.catch(() => undefined);
   const ended = new Promise<never>((_, reject) => {
@@ -168,7 +178,7 @@ async function untilDeadline<T>(asked: Promise<T>, signal: AbortSignal): Promise
   return Promise.race([asked, ended]);
 }
 
-/** @returns throws at an answer of 100 to 199 too many; what is thrown ends the exchange */
+/** @returns a handler of 1xx responses that throws above their limit, which ends the exchange */
 function countInterim(url: string): (info: { readonly statusCode: number }) => void {
   let count = 0;
   return ({ statusCode: status }) => {
@@ -179,7 +189,7 @@ function countInterim(url: string): (info: { readonly statusCode: number }) => v
   };
 }
 
-/** @returns the URL to ask in place of this one; undefined for an answer that is no redirect */
+/** @returns the URL to request next; undefined for a response that is no redirect. @throws WritError REDIRECT_REFUSED */
 function redirectOf(
   response: Dispatcher.ResponseData,
   url: string,
@@ -198,8 +208,8 @@ function redirectOf(
 
 const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
 
-/** @returns why nobody can decide on this answer; undefined for one that is passed on */
-function refusalOf(
+/** @returns the error for a response that the caller does not handle; undefined for one that is returned */
+function responseError(
   response: Dispatcher.ResponseData,
   url: string,
   { clock, proxies }: Pick<HttpOptions, 'clock'> & { readonly proxies: Proxies },
@@ -211,8 +221,8 @@ function refusalOf(
     return new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts });
   }
   if (!decidable.has(status)) {
-    // A proxy answers for an http server that it does not reach, or that its rules forbid.
-    const { through, facts, hint: reach } = wayOf(url, proxies);
+    // A proxy itself answers in place of an http server that it does not reach or that its rules forbid.
+    const { through, facts, hint: reach } = describeRoute(url, proxies);
     const hint = status >= 500 ? reach : 'Read the logs of the proxy and of the server: either answered.';
     return new WritError('SERVER_ERROR', `${url} answered with status ${status}${through}`, {
       facts: { url, status, ...facts },
@@ -222,7 +232,7 @@ function refusalOf(
   const encoding = headerOf(response, 'content-encoding');
   if (encoding === undefined || encoding === 'identity') return undefined;
   const facts = { url, status, expected: 'identity', actual: encoding.slice(0, 80) };
-  return new WritError('SERVER_ERROR', `${url} came with a content encoding nobody asked for`, { facts });
+  return new WritError('SERVER_ERROR', `${url} has a content encoding that was not requested`, { facts });
 }
 
 function asExchange(
@@ -260,7 +270,7 @@ async function* readBody(
   }
 }
 
-/** The body of an answer that is complete without it is read away; any other that nobody read to its end is cut. */
+/** Discards the body of a response that is complete without it, and closes the connection of any other unread body. */
 async function release(
   response: Dispatcher.ResponseData,
   deadline: Deadline,
@@ -268,13 +278,13 @@ async function release(
 ): Promise<void> {
   const { body, statusCode } = response;
   if (!body.readableEnded && (statusCode === 404 || Math.trunc(statusCode / 100) === 3)) {
-    // What nobody wants is not waited for as a body is: one that drips would hold up what comes next.
+    // Discarding has a short timeout, because a slow body would delay the next request.
     const discarding = startDeadline(idleTimeoutMs, deadline.signal);
     await body.dump({ limit: maxDiscardedBytes, signal: discarding.signal }).catch(() => undefined);
     discarding.end();
   }
   if (!body.readableEnded) body.destroy();
-  // undici takes the connection back one turn after the end; a request before that would open another one.
+  // undici releases the connection one turn of the event loop later; an earlier request would open another one.
   await setImmediate();
 }
 

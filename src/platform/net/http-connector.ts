@@ -1,5 +1,5 @@
-// The one way in which clients of HTTP connect: to the first address of a name that answers, of the server or of a proxy. TLS to the
-// server begins on the connection that came about, so that a proxy changes no verdict on a certificate. Owns no bound of an exchange.
+// Opens the connections of all HTTP clients: to the first address of the server or of a proxy that answers. TLS with the server
+// begins on that connection, so that a proxy does not change the verification of a certificate.
 import type { Socket } from 'node:net';
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls';
 import type { buildConnector, Client } from '#undici';
@@ -12,13 +12,13 @@ import { connectByProxy, silentTunnel } from './http-proxy.js';
 import { type Proxies, readProxyCa } from './proxies.js';
 
 export interface ConnectorOptions extends Pick<ConnectOptions, 'timeoutMs' | 'lookup' | 'signal'> {
-  /** PEM of the authorities to trust in place of the system's. */
+  /** PEM of the authorities to trust in place of those of the system. */
   readonly ca?: string | undefined;
   /** Left out: no proxy. */
   readonly proxies?: Proxies | undefined;
 }
 
-/** What of undici connects; the caller has loaded it. */
+/** The parts of undici that connect; the caller loads undici. */
 export interface UndiciParts {
   readonly Client: typeof Client;
   readonly buildConnector: typeof buildConnector;
@@ -35,7 +35,7 @@ export function createConnector(undici: UndiciParts, options: ConnectorOptions):
     secure ??= readSecureContext(ca).then((secureContext) =>
       undici.buildConnector({ timeout: timeoutMs, secureContext }),
     );
-    // A file that could not be read may be there at the next connection.
+    // Do not cache a failure: the file may be readable at the next connection.
     secure.catch(() => {
       secure = undefined;
     });
@@ -60,12 +60,12 @@ export function createConnector(undici: UndiciParts, options: ConnectorOptions):
   };
 }
 
-/** @returns a connection before any TLS, for a caller that sends no request. @throws as its parts */
+/** @returns a connection before TLS, for a caller that sends no request. @throws ConnectError, ProxyError, WritError PROXY_INVALID */
 export async function connectTo(target: Target, options: ConnectorOptions): Promise<Socket> {
   return (await openConnection(target, await import('#undici'), options)).socket;
 }
 
-/** A server: an address is without brackets. */
+/** A server; an IPv6 address has no brackets. */
 type Target = Pick<Parameters<Connector>[0], 'hostname' | 'protocol' | 'port'>;
 
 interface Tunnel {
@@ -74,7 +74,7 @@ interface Tunnel {
   readonly authority: string;
 }
 
-/** A proxy answers CONNECT also where it does not forward: the error names it then. A certificate is that of the server. */
+/** Names the proxy in an error of the tunnel, because a proxy may accept CONNECT and not forward. Certificate errors stay. */
 function inTunnel(
   error: Error & { readonly code?: string },
   tunnel: Tunnel | undefined,
@@ -108,7 +108,7 @@ async function openConnection(
   return authority === undefined ? { socket } : { socket, tunnel: { route, authority } };
 }
 
-/** As `startTls`, and an error of time says which time: the certificate is gone with the connection. */
+/** Starts TLS. An error of the validity period names it, because the certificate is not available after the connection. */
 function secureSocket(startTls: Connector, ...[target, done]: Parameters<Connector>): void {
   let outOfTime: ValidTime | undefined;
   const explain = (error: Error & { readonly code?: string }): Error => {
@@ -134,7 +134,7 @@ interface ValidTime {
 
 const maxChain = 10;
 
-/** @returns the time of the first certificate of the chain that is not valid now */
+/** @returns the validity period of the first certificate in the chain that is not valid now; undefined if all are valid */
 function timeOutside(leaf: DetailedPeerCertificate, nowMs: number): ValidTime | undefined {
   let one: DetailedPeerCertificate | undefined = leaf;
   for (let depth = 0; one?.valid_from !== undefined && depth < maxChain; depth += 1) {
@@ -145,7 +145,7 @@ function timeOutside(leaf: DetailedPeerCertificate, nowMs: number): ValidTime | 
   return undefined;
 }
 
-/** Read at the first connection over TLS: the list of a system takes 50 ms and some megabytes. */
+/** Reads the authorities at the first TLS connection, because the list of a system needs 50 ms and some megabytes. */
 async function readSecureContext(ca: string | undefined): Promise<SecureContext> {
   const { createSecureContext, rootCertificates } = await import('node:tls');
   return createSecureContext({ ca: ca ?? [...readSystemAuthorities(rootCertificates)] });

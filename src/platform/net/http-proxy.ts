@@ -1,5 +1,5 @@
-// A connection through a proxy: a tunnel by CONNECT (RFC 9110 section 9.3.6) to an https server, or the connection to the proxy itself
-// for an http server, which takes the whole URL in the request. Owns what an error of the proxy is named, and the bounds of its answer.
+// Connects through a proxy: by a CONNECT tunnel (RFC 9110 section 9.3.6) to an https server, and to the proxy itself for an http
+// server, where the request contains the whole URL. Maps the errors of a proxy and limits its response.
 import type { Socket } from 'node:net';
 import type { Client } from '#undici';
 import { isSystemError, isWritError } from '../../core/errors.js';
@@ -17,7 +17,7 @@ interface ProxyOptions {
   readonly client: typeof Client;
   /** Connects to the proxy itself. */
   readonly connect: Connector;
-  /** Of the answer to CONNECT. */
+  /** Timeout of the response to CONNECT. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,6 +25,7 @@ interface ProxyOptions {
 const maxHeaderBytes = 16_384;
 
 /**
+ * Opens a connection through a proxy.
  * @param authority `host:port` of the server; undefined for an http server
  * @throws ProxyError; WritError PROXY_INVALID
  */
@@ -47,7 +48,7 @@ function openToProxy(route: ProxyRoute, connect: Connector): Promise<Socket> {
   });
 }
 
-/** A CONNECT by undici's Client: the socket is ours after the head of the answer. */
+/** Sends CONNECT by the Client of undici. After the head of the response this function owns the socket. */
 async function openTunnel(route: ProxyRoute, authority: string, options: ProxyOptions): Promise<Socket> {
   const { timeoutMs } = options;
   const settled = new AbortController();
@@ -85,7 +86,8 @@ async function openTunnel(route: ProxyRoute, authority: string, options: ProxyOp
 }
 
 /**
- * @param what that the proxy was asked for, as `CONNECT policy.example.net:443`
+ * @returns the error for a request that the proxy refused
+ * @param what the request, such as `CONNECT policy.example.net:443`
  * @param server its `host:port`
  */
 export function refusedByProxy(route: ProxyRoute, status: number, what: string, server: string): ProxyError {
@@ -94,7 +96,7 @@ export function refusedByProxy(route: ProxyRoute, status: number, what: string, 
   return new ProxyError(route.url.origin, { text, status, hint: status === 407 ? loginHint(route) : hint });
 }
 
-/** The proxy opened a tunnel, and nothing of the server came through it. */
+/** @returns the error for a tunnel without a response of the server */
 export function silentTunnel(route: ProxyRoute, authority: string, timeoutMs: number): ProxyError {
   const text = `opened a tunnel to ${authority}, and no answer of the server came through it in ${timeoutMs} ms`;
   return new ProxyError(route.url.origin, { text, errno: 'ETIMEDOUT', hint: reachHint(authority) });

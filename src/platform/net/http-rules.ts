@@ -1,5 +1,5 @@
-// What an answer of HTTP means: how long a Retry-After is, where a redirect may lead, and what went wrong, as error codes.
-// The one place that knows the names undici and the kernel use. Pure.
+// Rules for HTTP responses: the delay of a Retry-After, allowed redirects, and the error codes of failures. Only this file maps
+// error names of undici and the kernel. Pure functions.
 import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
@@ -17,20 +17,20 @@ export function parseRetryAfterMs(value: string | undefined, nowMs: number): num
   return Number.isFinite(delayMs) ? Math.min(Math.max(delayMs, 0), maxRetryAfterMs) : undefined;
 }
 
-/** Date.parse alone takes almost any text for some date: `-5` is in May 2001. */
+/** Date.parse alone accepts almost any text as a date: `-5` is in May 2001. */
 function parseHttpDate(value: string): number {
   return /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
 }
 
 interface FailedExchange {
   readonly url: string;
-  /** `head`: no response yet; `body`: it had begun. */
+  /** `head`: before the response; `body`: after its head. */
   readonly phase: 'head' | 'body';
   readonly deadline: Deadline;
   readonly proxies?: Proxies;
 }
 
-/** @returns the coded error for what an exchange threw; a WritError comes back as it is. */
+/** @returns the coded error for an error of an exchange; a WritError is returned unchanged */
 export function transportError(
   error: unknown,
   { url, phase, deadline, proxies = () => undefined }: FailedExchange,
@@ -43,9 +43,9 @@ export function transportError(
   const reason = error instanceof Error ? error.message : String(error);
   const attempts = error instanceof ConnectError ? error.message : undefined;
   const code = codeOf(errno, phase);
-  const isInWords = code === 'SERVER_UNREACHABLE' || code === 'DOWNLOAD_TIMEOUT';
-  const { text, hint } = isInWords ? connectFailure(errno, reason, attempts) : { text: reason };
-  const { through, facts, hint: ofProxy } = wayOf(url, proxies);
+  const hasKnownText = code === 'SERVER_UNREACHABLE' || code === 'DOWNLOAD_TIMEOUT';
+  const { text, hint } = hasKnownText ? connectFailure(errno, reason, attempts) : { text: reason };
+  const { through, facts, hint: ofProxy } = describeRoute(url, proxies);
   return new WritError(code, `${url}: ${text}${through}`, {
     facts: { url, errno, ...facts },
     cause: error,
@@ -53,10 +53,10 @@ export function transportError(
   });
 }
 
-/** The deadline knows no URL. An interruption has none to name. */
+/** Adds the URL to a timeout, because the deadline does not know it. Other errors are returned unchanged. */
 function atUrl(cause: WritError, url: string, proxies: Proxies): WritError {
   if (cause.code !== 'DOWNLOAD_TIMEOUT') return cause;
-  const { through, facts, hint } = wayOf(url, proxies);
+  const { through, facts, hint } = describeRoute(url, proxies);
   const text = `${url}: ${cause.message}${through}`;
   return new WritError(cause.code, text, {
     facts: { ...cause.facts, url, ...facts },
@@ -65,26 +65,26 @@ function atUrl(cause: WritError, url: string, proxies: Proxies): WritError {
   });
 }
 
-interface Way {
+interface RouteText {
   /** Empty without a proxy, and for an https server: its tunnel has its own errors. */
   readonly through: string;
   readonly facts: { readonly proxy?: string };
   readonly hint?: string;
 }
 
-/** How an http server was asked, for an error: its proxy may be the one that did not answer. */
-export function wayOf(url: string, proxies: Proxies): Way {
+/** @returns the proxy of an http server for an error text, because the proxy may be the cause */
+export function describeRoute(url: string, proxies: Proxies): RouteText {
   const proxy = url.startsWith('http:') ? proxies(new URL(url))?.url.origin : undefined;
   if (proxy === undefined) return { through: '', facts: {} };
   return { through: ` through the proxy ${proxy}`, facts: { proxy }, hint: reachHint(new URL(url).host) };
 }
 
-/** @param server its host and port: the proxy resolves the name and connects */
+/** @returns a hint to check the server from the proxy, which resolves the name and connects. @param server host and port */
 export function reachHint(server: string): string {
   return `Check on the machine of the proxy that ${server} has an address and answers.`;
 }
 
-/** An answer of the proxy is its decision; without one the server is unreachable. */
+/** A response of the proxy is its refusal; without a response the server counts as unreachable. */
 function errorOfProxy(error: ProxyError, url: string): WritError {
   const { message, proxy, status, errno, hint } = error;
   const code = status === undefined ? 'SERVER_UNREACHABLE' : 'PROXY_REFUSED';
@@ -92,7 +92,7 @@ function errorOfProxy(error: ProxyError, url: string): WritError {
   return new WritError(code, `${url}: ${message}`, { facts, cause: error, hint });
 }
 
-/** The parser of HTTP met something that is none, headers without end, or two lengths of one body. */
+/** Errors of the HTTP parser: no HTTP, too long headers, or two lengths of one body. */
 const notHttp: ReadonlySet<string> = new Set([
   'HTTPParserError',
   'UND_ERR_HEADERS_OVERFLOW',
@@ -108,7 +108,7 @@ function codeOf(errno: string, phase: FailedExchange['phase']): ErrorCode {
 export interface RedirectRules {
   /** Redirects followed so far for this request. */
   readonly hops: number;
-  /** Hosts, with a port where it is not 443. */
+  /** Hosts, with a port unless it is 443. */
   readonly allowed: readonly string[];
 }
 
@@ -119,10 +119,10 @@ export type RedirectVerdict =
 const maxUrlCharacters = 4000;
 
 /**
- * On the same host and scheme a server may call its files what it likes; anywhere else only a configured host, over
- * https, or whoever answers could send a host into its own private network.
- * @param from absolute URL that answered with a redirect
- * @param location its Location, as it came
+ * Decides on a redirect. Any path on the same host and scheme is allowed. Otherwise only a configured host over https is
+ * allowed, because an attacker could redirect this host into its own private network.
+ * @param from absolute URL of the redirect response
+ * @param location its Location header, unchanged
  */
 export function judgeRedirect(
   from: string,
@@ -137,7 +137,7 @@ export function judgeRedirect(
   if (there.username !== '' || there.password !== '') return refuse('to a place with a name or password');
   const follow: RedirectVerdict = { kind: 'follow', url: `${there.origin}${there.pathname}${there.search}` };
   if (there.origin === here.origin) return follow;
-  // To plain http never, whatever is configured: who listens there would learn and choose what a host gets.
+  // Never to plain http, even if configured: an attacker on that path could read and replace the downloads of a host.
   if (there.protocol !== 'https:') return refuse('to another scheme or host');
   const isAllowed = allowed.some((host) => new URL(`https://${host}`).host === there.host);
   return isAllowed ? follow : refuse('to a host that is not in `redirects`');

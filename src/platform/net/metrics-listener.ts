@@ -1,11 +1,11 @@
-// The door for Prometheus: GET /metrics over a TCP address or a unix socket, and nothing else. Owns its bounds: a client that
-// is slow, or one of many, costs a little memory and never time of a cycle.
+// Serves GET /metrics to Prometheus over a TCP address or a unix socket. Bounds the clients: slow or many clients use a little
+// memory and never delay a cycle.
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../disk/durable-fs.js';
 import type { Clock } from '../time/clock.js';
-import { createConnectionPlaces } from './connection-places.js';
+import { createConnectionSlots } from './connection-slots.js';
 import { closeAfter, listenUnix } from './unix-socket.js';
 
 export interface MetricsListenerOptions {
@@ -13,25 +13,25 @@ export interface MetricsListenerOptions {
     | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
     | { readonly kind: 'unix'; readonly path: string };
   readonly durable: DurableFs;
-  /** The page, made again for each request. */
+  /** Creates the page; called for each request. */
   readonly text: () => Promise<string>;
   readonly contentType: string;
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
 export interface MetricsListener {
-  /** Where it listens really, as `127.0.0.1:9464` or a path. */
+  /** The actual address, such as `127.0.0.1:9464` or a path. */
   readonly address: string;
   close(): Promise<void>;
 }
 
 const maxConnections = 16;
-/** For the head of a request, and again for making the page and reading it: whoever takes longer has no place. */
+/** Timeout of the head of a request. The creation and transfer of the page have answerTimeoutMs. A slower client is closed. */
 const requestTimeoutMs = 5000;
 const answerTimeoutMs = 10_000;
 const maxHeaderBytes = 8192;
 
-/** @throws WritError LISTEN_FAILED; SOCKET_PATH_TOO_LONG, SOCKET_IN_USE */
+/** Listens for Prometheus. @throws WritError LISTEN_FAILED, SOCKET_PATH_TOO_LONG, SOCKET_IN_USE */
 export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
   const { at } = options;
   const { accept, end } = createPage(options);
@@ -55,12 +55,12 @@ interface Page {
 }
 
 /**
- * One request a connection, so that no place is kept for a next one. The server of HTTP never listens itself: its own timeouts
- * look at nobody whom it did not accept, and each byte that drips in would begin them again.
+ * Serves one request per connection, so that no slot waits for a next request. The timeouts are enforced here, because the
+ * HTTP server does not listen itself: its own timeouts do not cover passed connections, and every received byte restarts them.
  */
 function createPage(options: MetricsListenerOptions): Page {
   const { clock } = options;
-  const places = createConnectionPlaces(maxConnections);
+  const places = createConnectionSlots(maxConnections);
   const heads = new WeakMap<Socket, () => void>();
   const server = createHttpServer({ maxHeaderSize: maxHeaderBytes });
   server.on('request', (request, response) => {

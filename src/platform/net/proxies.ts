@@ -1,5 +1,5 @@
-// The proxies of this process: which one a URL is fetched through, and what it is sent as credentials. Reads the file of credentials at
-// each connection, so that a new password needs no restart. The credentials are in one header, and in no error and no log.
+// Chooses the proxy of a URL and its credentials. The credentials file is read at each connection, so that a new password needs
+// no restart. Credentials occur in one header only, never in an error or a log.
 import { WritError } from '../../core/errors.js';
 import {
   type Environment,
@@ -12,10 +12,10 @@ import {
 import { readSmallFile } from '../read-file.js';
 import { readAuthorityFile } from './authorities.js';
 
-/** @returns undefined where the target is connected to directly. @throws WritError PROXY_INVALID */
+/** @returns undefined for a direct connection. @throws WritError PROXY_INVALID */
 export type Proxies = (target: URL) => ProxyRoute | undefined;
 
-/** @param setting undefined: as the environment says. @param env that of this process by default */
+/** @param setting of the configuration; undefined: the variables in `env`. @param env that of this process by default */
 export function createProxies(setting?: ProxySetting, env: Environment = process.env): Proxies {
   return (target) => {
     const route = routeTo(target, setting, env);
@@ -29,19 +29,19 @@ export function createProxies(setting?: ProxySetting, env: Environment = process
   };
 }
 
-/** By the environment of this process. */
+/** @returns the proxies that the environment of this process sets for these servers */
 export function ownProxyUses(servers: Parameters<typeof proxyUses>[0]): ProxyUse[] {
   return proxyUses(servers, process.env);
 }
 
-/** A key of the configuration is quoted, a variable is not. */
+/** @returns the source of a setting for a message: a configuration key is quoted, a variable is not */
 export function sourceText(from: string): string {
   return from === 'proxy' ? '`proxy`' : from;
 }
 
 const maxCredentialBytes = 4096;
 
-/** @returns the header that the proxy is sent. @throws WritError PROXY_INVALID */
+/** @returns the header with the credentials; empty without credentials. @throws WritError PROXY_INVALID */
 export function proxyHeaders({ credentials, credentialsFile }: ProxyRoute): Readonly<Record<string, string>> {
   const known = credentialsFile === undefined ? credentials : readCredentials(credentialsFile);
   if (known === undefined) return {};
@@ -57,7 +57,7 @@ function readCredentials(path: string): string {
   throw invalid(`${path}: it is not one line, user:password`, facts);
 }
 
-/** @returns PEM of the authorities of an https proxy. @throws WritError PROXY_INVALID */
+/** @returns PEM of the authorities of an https proxy; undefined: those of the system. @throws WritError PROXY_INVALID */
 export function readProxyCa({ ca: path }: ProxyRoute): string | undefined {
   if (path === undefined) return undefined;
   const read = readAuthorityFile(path);

@@ -1,5 +1,5 @@
-// The door to unix sockets: listening on a path with exact owner and mode, and one question to a listener.
-// A stale path of a dead process is taken over, a live one never; nothing but a socket is ever unlinked.
+// Unix sockets: listens on a path with an exact group and mode, and sends one request to a listener. Replaces the stale socket
+// of a dead process, never one with a listener. Removes nothing but sockets.
 
 import { lstatSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
@@ -13,16 +13,16 @@ import { joinSignals } from '../time/join-signals.js';
 
 export interface ListenOptions {
   readonly path: string;
-  /** Mode of the socket file, as 0o660. */
+  /** Mode of the socket file, such as 0o660. */
   readonly mode: number;
-  /** Group id of the socket file; left out: the process's own. */
+  /** Group id of the socket file; left out: the group of this process. */
   readonly gid?: number;
   readonly onConnection: (socket: Socket) => void;
   readonly durable: DurableFs;
 }
 
 export interface UnixListener {
-  /** Stops listening and removes the socket file; open connections are the caller's to end. */
+  /** Stops listening and removes the socket file. The caller closes open connections. */
   close(): Promise<void>;
 }
 
@@ -33,11 +33,11 @@ export interface UnixListener {
 export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
   const { path, durable } = options;
   requireSocketPath(path);
-  // Who can change it puts a socket of his own there, and is asked in our place.
+  // A user who can change the directory could replace the socket and receive the requests.
   requireSafePlace(dirname(path));
   await removeStaleSocket(path, durable);
   const server = createServer((socket) => {
-    // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
+    // A connection reset by the peer must not end the process; the caller handles the 'close' that follows.
     socket.on('error', () => socket.destroy());
     options.onConnection(socket);
   });
@@ -45,7 +45,7 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
     const { gid, mode } = options;
     await bindWithMode(server, path, gid === undefined ? mode : ownerOnly);
     if (gid !== undefined) {
-      // The group before the mode: at no time may a wrong group have the right to connect.
+      // Set the group before the mode, so that a wrong group never has the permission to connect.
       durable.changeGroup('socket.group', path, gid);
       durable.changeMode('socket.mode', path, mode);
     }
@@ -61,7 +61,7 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
 }
 
 /**
- * Node 20 binds and connects to a cut-off name without a word when the path is too long.
+ * Rejects a path that is too long, because Node 20 silently truncates it in bind and connect.
  * @throws WritError SOCKET_PATH_TOO_LONG
  */
 export function requireSocketPath(path: string): void {
@@ -70,14 +70,14 @@ export function requireSocketPath(path: string): void {
   throw new WritError('SOCKET_PATH_TOO_LONG', `${path} is longer than a socket path may be`, { facts });
 }
 
-/** For a path that nobody configured as it is, as one with the name of a worker in it. */
+/** @returns false if the path is too long; for a path that is not configured itself, such as one with the name of a worker */
 export function fitsSocket(path: string): boolean {
   return Buffer.byteLength(path) <= maxSocketPathBytes;
 }
 
 const ownerOnly = 0o600;
 
-/** bind() makes the file before listen() returns: by the umask it has its mode at once, and never another one. */
+/** bind() creates the file before listen() returns. The umask gives it the mode at once, so that it never has another one. */
 function bindWithMode(server: Server, path: string, mode: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -93,7 +93,7 @@ function bindWithMode(server: Server, path: string, mode: number): Promise<void>
   });
 }
 
-/** A socket on which nobody listens is removed; anything else stays. @throws WritError SOCKET_IN_USE */
+/** Removes a socket without a listener. Any other file stays. @throws WritError SOCKET_IN_USE */
 export async function removeStaleSocket(path: string, durable: DurableFs): Promise<void> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
@@ -107,12 +107,12 @@ export async function removeStaleSocket(path: string, durable: DurableFs): Promi
   }
 }
 
-/** @returns `connected`, or the code of the system's error */
+/** @returns `connected`, or the errno */
 function tryConnect(place: SocketPlace): Promise<string> {
   return new Promise((resolve) => {
     if ('path' in place && !fitsSocket(place.path)) return resolve('ENAMETOOLONG');
     const socket = createConnection(place);
-    // Only TCP waits here, for a host that does not answer.
+    // Only TCP can wait here, for a host that does not answer.
     socket.setTimeout(maxConnectMs, () => {
       socket.destroy();
       resolve('ETIMEDOUT');
@@ -129,24 +129,24 @@ export type SocketPlace = { readonly path: string } | { readonly host: string; r
 
 const maxConnectMs = 2000;
 
-/** @returns whether anybody listens there just now; `unknown` where this process may not ask, or hears nothing */
-export async function isListening(place: SocketPlace): Promise<'yes' | 'no' | 'unknown'> {
+/** @returns whether a process listens now; `unknown` without the permission to connect or without an answer */
+export async function probeListener(place: SocketPlace): Promise<'listening' | 'refused' | 'unknown'> {
   const answer = await tryConnect(place);
-  if (answer === 'connected') return 'yes';
-  return answer === 'ECONNREFUSED' || answer === 'ENOENT' ? 'no' : 'unknown';
+  if (answer === 'connected') return 'listening';
+  return answer === 'ECONNREFUSED' || answer === 'ENOENT' ? 'refused' : 'unknown';
 }
 
 export interface ExchangeOptions<T> {
   readonly path: string;
-  /** Sent at once, whether or not the other end speaks first. */
+  /** Sent at once, also if the protocol begins with a greeting of the listener. */
   readonly request: Uint8Array | string;
-  /** Takes the next bytes; anything but undefined is the answer and ends the exchange. */
+  /** Parses the next bytes; any result except undefined is the response and ends the exchange. */
   readonly read: (chunk: Uint8Array) => T | undefined;
-  /** For protocols whose answer ends with the connection: gives the answer, if it is complete. */
+  /** For protocols in which the end of the connection ends the response; undefined: the response is incomplete. */
   readonly readEnd?: () => T | undefined;
-  /** `after-request`: for the rare listener that answers only when its client has shut its side. */
+  /** `after-request`: for the rare listener that responds only after its client has closed its sending side. */
   readonly halfClose?: 'never' | 'after-request';
-  /** `until-deadline`: for listeners whose socket is away for a moment while they reload. */
+  /** `until-deadline`: for listeners that remove their socket for a moment in a reload. */
   readonly connect?: 'once' | 'until-deadline';
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -162,8 +162,8 @@ export type ExchangeResult<T> =
   | { readonly kind: 'failed'; readonly reason: string };
 
 /**
- * Asks one question and waits for its answer. Never throws for what the other end does, and half-closes only when
- * it is told to: some daemons drop the answer when their client shuts its side.
+ * Sends one request and waits for its response. Returns failures of the peer as values. Half-closes the connection only if
+ * requested, because some daemons drop the response after that.
  */
 export async function exchange<T>(options: ExchangeOptions<T>): Promise<ExchangeResult<T>> {
   const { path, timeoutMs, signal, clock } = options;
@@ -186,19 +186,19 @@ export async function exchange<T>(options: ExchangeOptions<T>): Promise<Exchange
 }
 
 interface Attempt {
-  /** Nobody waits any more. */
+  /** Aborted at the end of the exchange. */
   readonly over: AbortSignal;
   socket?: Socket;
-  /** Why the last try to connect failed. */
+  /** Errno of the last failed attempt to connect. */
   errno?: string;
-  /** How often somebody took the connection and closed it with the request unread. */
+  /** How often a listener accepted the connection and closed it with the request unread. */
   unread: number;
 }
 
 const connectAgainMs = 50;
 /**
- * Nobody can have read the request: nobody listens, or the other end closed with it unread, which Linux says by
- * ECONNRESET (af_unix, unix_release_sock), as for a connection that waited to be accepted by a process that ends.
+ * Errnos after which no listener can have read the request: there is no listener, or the peer closed with unread data, for
+ * which Linux returns ECONNRESET (af_unix, unix_release_sock). A process that ends before it accepts causes the same.
  */
 const notRead: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN', 'ECONNRESET', 'EPIPE']);
 
@@ -215,7 +215,7 @@ async function connectAndAsk<T>(options: ExchangeOptions<T>, attempt: Attempt): 
     if (!mayTryAgain || result.kind === 'answered' || !notRead.has(result.reason)) return result;
     attempt.errno = result.reason;
     if (wasAccepted.has(result.reason)) attempt.unread += 1;
-    // One that reads a part of the request, acts on it and closes would be told again and again.
+    // Limit the retries: a listener that reads a part of the request, acts on it and closes would get it again and again.
     if (attempt.unread > maxUnread) return result;
     await options.clock.sleep(connectAgainMs, attempt.over);
   }
@@ -247,7 +247,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Closes a connection when the time is over, whatever comes on it until then, or its `stop` is called. */
+/** Closes a connection after a timeout, even if data arrives, unless `stop` is called before. */
 export function closeAfter(socket: Socket, timeoutMs: number, clock: Pick<Clock, 'sleep'>): { stop(): void } {
   const over = new AbortController();
   const stop = (): void => {

@@ -5,7 +5,7 @@ import {
   type HttpExchange,
   type HttpOptions,
   type HttpRequest,
-  openHttpDoor,
+  openHttpClient,
 } from '../../platform/net/http-client.js';
 import { exactLength, readBounded, tooLarge } from './exact-length.js';
 import { leastPace } from './least-pace.js';
@@ -16,7 +16,7 @@ import { decodePath } from './source-path.js';
 /** @param baseUrl ends with a slash */
 export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySource {
   const { metadataTimeoutMs, archiveTimeoutMs } = options.limits;
-  const door = openHttpDoor(baseUrl, options);
+  const door = openHttpClient(baseUrl, options);
   let aheadMs: number | undefined;
   const open = async (
     path: string,

@@ -4,7 +4,7 @@
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfHttp } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
-import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
+import { askHttp, type HttpReply } from '../../platform/net/http-request.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';

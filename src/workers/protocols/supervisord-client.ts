@@ -1,7 +1,7 @@
 // Calls to supervisord over its unix socket, each with one deadline, and what its answers mean. An answer that is
 // not exactly what such a call gives is a failure: an empty list means that nobody was there to be notified.
 
-import { askHttp } from '../../platform/net/http-ask.js';
+import { askHttp } from '../../platform/net/http-request.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
 import type { ResetOptions } from '../contract/driver.js';

@@ -5,7 +5,7 @@ import { lstat, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import picomatch from '#picomatch';
 import { isSystemError, WritError } from '../../core/errors.js';
-import { isListening, type SocketPlace } from '../../platform/net/unix-socket.js';
+import { probeListener, type SocketPlace } from '../../platform/net/unix-socket.js';
 import { unlisted } from '../contract/answer.js';
 import type { Liveness } from '../contract/driver.js';
 import { listByCommand, type MembersOptions } from './member-command.js';
@@ -76,11 +76,11 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
   return names.sort();
 }
 
-const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
+const livenesses = { listening: 'alive', refused: 'dead', unknown: 'unknown' } as const;
 
 /** As of now: the socket of a live daemon may be away, as in a reload. */
 export async function socketLiveness(place: SocketPlace): Promise<Liveness> {
-  return livenesses[await isListening(place)];
+  return livenesses[await probeListener(place)];
 }
 
 /**

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { askHttp } from '../../../src/platform/net/http-ask.js';
+import { askHttp } from '../../../src/platform/net/http-request.js';
 import { createProxies } from '../../../src/platform/net/proxies.js';
 import type { TlsFiles } from '../../../src/platform/serve/tls-files.js';
 import { systemClock } from '../../../src/platform/time/clock.js';

@@ -143,7 +143,7 @@ describe('the agent', () => {
   it('is a failure when it runs and does not answer', () => {
     const error = {
       code: 'AGENT_UNREACHABLE',
-      message: 'it said nothing for 10 s',
+      message: 'it sent nothing for 10 s',
       hint: 'sudo systemctl status writ-agent',
     };
     const { state, code, next } = judgeAgent({ ...nobody, error });

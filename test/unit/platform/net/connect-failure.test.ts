@@ -22,7 +22,7 @@ describe('a connection that did not come about', () => {
       ['EPROTO', '40:error:0A000126:SSL\n', '40:error:0A000126:SSL', undefined],
     ];
   for (const [errno, reason, text, hint] of cases)
-    it(`is said in one line: ${text}`, () => {
+    it(`is described in one line: ${text}`, () => {
       const failure = connectFailure(errno, reason);
       assert.equal(failure.text, text);
       assert.equal(hint?.test(failure.hint ?? '') ?? failure.hint === undefined, true, failure.hint);

@@ -4,7 +4,7 @@ import { createConnection, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import type { ControlAnswer } from '../../../../src/core/protocol/control-protocol.js';
 import { encodeLine, helloLine } from '../../../../src/core/protocol/socket-protocol.js';
-import { type AskOptions, askAgent } from '../../../../src/platform/net/control-client.js';
+import { type AgentRequestOptions, askAgent } from '../../../../src/platform/net/control-client.js';
 import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { startScript } from '../../../kit/cli/child-script.js';
@@ -17,7 +17,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 /** Between two tries to connect. */
 const pauseMs = 50;
 
-function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
+function options(socketPath: string, more: Partial<AgentRequestOptions> = {}): AgentRequestOptions {
   return {
     socketPath,
     state: '/nonexistent',
@@ -32,7 +32,7 @@ function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions
   };
 }
 
-async function all(given: AskOptions): Promise<ControlAnswer[]> {
+async function all(given: AgentRequestOptions): Promise<ControlAnswer[]> {
   const answers: ControlAnswer[] = [];
   for await (const answer of askAgent(given)) answers.push(answer);
   return answers;
@@ -49,13 +49,13 @@ describe('the client of the control socket', () => {
     assert.deepEqual(agent.requests, [request]);
   });
 
-  describe('at a socket of somebody else', {
+  describe('at a socket of another user', {
     skip: process.getuid?.() === 0 ? false : 'only root can make one',
   }, () => {
     const somebody = 12_345;
     const ended = { answer: () => [{ type: 'end' }] } as const;
 
-    it('asks nobody: whoever made it would answer for the agent', async () => {
+    it('sends no request, because its creator would respond for the agent', async () => {
       using dir = tempDir();
       const path = dir.join('a.sock');
       await using agent = await fakeAgent({ path, ...ended });
@@ -65,7 +65,7 @@ describe('the client of the control socket', () => {
       assert.deepEqual(agent.requests, []);
     });
 
-    it('asks nobody in a directory in which he could have put it', async () => {
+    it('sends no request if another user can write to its directory', async () => {
       using dir = tempDir();
       mkdirSync(dir.join('run'));
       const path = dir.join('run/a.sock');
@@ -86,13 +86,13 @@ describe('the client of the control socket', () => {
       await using _agent = await fakeAgent({ path, ...ended });
       for (const one of [path, dir.join('run'), dir.join('state')]) chownSync(one, somebody, somebody);
       assert.deepEqual(await all(options(path, { state: dir.join('state') })), [{ type: 'end' }]);
-      // A state directory where anybody can make one speaks for nobody.
+      // The owner of a world-writable state directory is not trusted.
       chmodSync(dir.path, 0o1777);
       await rejectsCode('PATH_UNSAFE', all(options(path, { state: dir.join('state') })));
     });
   });
 
-  it('says once that the agent has another version', async () => {
+  it('reports once that the agent has another version', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
     await using _agent = await fakeAgent({ path, version: '9.9.9', answer: () => [{ type: 'end' }] });
@@ -121,7 +121,7 @@ describe('the client of the control socket', () => {
     assert.match(error.message, /NEW/);
   });
 
-  it('says that the agent is not running when there is no socket, or a dead one', async () => {
+  it('reports that the agent is not running if there is no socket, or a stale one', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
     const missing = await rejectsCode('AGENT_UNREACHABLE', all(options(path)));
@@ -144,7 +144,7 @@ describe('the client of the control socket', () => {
     assert.equal(error.hint, 'sudo writ status');
   });
 
-  it('does not wait for ever for an agent that says nothing', async () => {
+  it('times out if the agent sends nothing', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
     const clock = fakeClock({ mode: 'skip' });
@@ -198,7 +198,7 @@ describe('the client of the control socket', () => {
     }
   });
 
-  it('connects again for five seconds, however long each pause takes, and says why it ends', async () => {
+  it('retries to connect for five seconds, however long each pause takes, and reports the reason at the end', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
     const busy = startBusy(path);
@@ -257,7 +257,7 @@ describe('the client of the control socket', () => {
   });
 });
 
-/** Listens, says so, and takes nobody's connection until its stdin ends. */
+/** Listens, reports that, and accepts no connection until its stdin ends. */
 function startBusy(path: string): ReturnType<typeof startScript> {
   const script = `
     const { readFileSync, writeSync } = await import('node:fs');

@@ -1,4 +1,4 @@
-// The order and the life of attempts to connect, with a resolver of the test's own and real listeners on loopback.
+// The order and the end of connection attempts, with a fake resolver and real listeners on loopback.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';

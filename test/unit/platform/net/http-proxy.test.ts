@@ -9,8 +9,8 @@ import { isWritError, type WritError } from '../../../../src/core/errors.js';
 import { defaultTransportLimits } from '../../../../src/core/limits.js';
 import type { Environment, ProxySetting } from '../../../../src/core/proxy-rules.js';
 import { certificateEndsAtMs } from '../../../../src/platform/net/certificate.js';
-import { askHttp } from '../../../../src/platform/net/http-ask.js';
-import { openHttpDoor } from '../../../../src/platform/net/http-client.js';
+import { openHttpClient } from '../../../../src/platform/net/http-client.js';
+import { askHttp } from '../../../../src/platform/net/http-request.js';
 import { createProxies } from '../../../../src/platform/net/proxies.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -56,7 +56,7 @@ describe('a request through a proxy', () => {
   ): Promise<string | WritError> {
     const limits = { ...defaultTransportLimits, connectTimeoutMs: 60_000 };
     const proxies = createProxies(setting, env);
-    const door = openHttpDoor(new URL('/', url), {
+    const client = openHttpClient(new URL('/', url), {
       limits,
       clock: systemClock,
       version: '0.0.0',
@@ -64,7 +64,7 @@ describe('a request through a proxy', () => {
       proxies,
     });
     try {
-      const exchange = await door.open({ path: new URL(url).pathname.slice(1), totalTimeoutMs: 60_000 });
+      const exchange = await client.open({ path: new URL(url).pathname.slice(1), totalTimeoutMs: 60_000 });
       let text = '';
       for await (const chunk of exchange.body()) text += chunk.toString();
       await exchange.end();
@@ -73,7 +73,7 @@ describe('a request through a proxy', () => {
       assert.ok(isWritError(error), String(error));
       return error;
     } finally {
-      await door.close();
+      await client.close();
     }
   }
 
@@ -139,7 +139,7 @@ describe('a request through a proxy', () => {
     assert.equal(await fetch('https://a.policy.test/', undefined, env), 'secure /');
   });
 
-  it('names the way out for a 407 without credentials', async () => {
+  it('has a hint for a 407 without credentials', async () => {
     await using proxy = await startProxy({ ports, refuse: () => 407 });
     const error = await fails('PROXY_REFUSED', 'https://a.policy.test/', { url: proxy.url });
     assert.match(error.hint, /`credentialsFile`, a file with one line, user:password/);
@@ -171,7 +171,7 @@ describe('a request through a proxy', () => {
     assert.match(error.hint, /^Allow a\.policy\.test:443 in the rules of the proxy/);
   });
 
-  it('says what the proxy does not reach where it answers CONNECT with 503', async () => {
+  it('names the unreachable server if the proxy answers CONNECT with 503', async () => {
     await using proxy = await startProxy({ ports });
     const error = await fails('PROXY_REFUSED', 'https://unknown.test/', { url: proxy.url });
     assert.match(error.hint, /^Check on the machine of the proxy that unknown\.test:443 has an address/);
@@ -213,9 +213,15 @@ describe('a request through a proxy', () => {
     const long = { connectTimeoutMs: 300_000, idleTimeoutMs: 300_000 };
     const limits = { ...defaultTransportLimits, ...long, ...given };
     const proxies = createProxies({ url: proxy }, {});
-    const door = openHttpDoor(new URL(base), { limits, clock: systemClock, version: '0.0.0', ca, proxies });
-    const error = await door.open({ path: '', totalTimeoutMs }).catch((cause: unknown) => cause);
-    await door.close();
+    const client = openHttpClient(new URL(base), {
+      limits,
+      clock: systemClock,
+      version: '0.0.0',
+      ca,
+      proxies,
+    });
+    const error = await client.open({ path: '', totalTimeoutMs }).catch((cause: unknown) => cause);
+    await client.close();
     assert.ok(isWritError(error), String(error));
     return error;
   }

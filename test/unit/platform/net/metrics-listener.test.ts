@@ -36,7 +36,7 @@ function ask(at: { socketPath: string } | { port: number }, path: string, method
   });
 }
 
-/** Connections that say this in turn, and read only what a test asks for. */
+/** Opens connections that send these texts in turn, and read only if a test does. */
 async function hold(
   to: { readonly socketPath: string } | { readonly port: number },
   texts: readonly string[],
@@ -93,7 +93,7 @@ describe('the listener for metrics', () => {
     assert.equal((await ask({ socketPath: path }, '/metrics')).text, 'writ 1\n');
   });
 
-  it('says that the page could not be made', async () => {
+  it('responds with an error if the page cannot be created', async () => {
     await using listener = await listen({ text: () => Promise.reject(new Error('no')) });
     assert.equal((await ask(listener, '/metrics')).status, 500);
   });
@@ -113,7 +113,7 @@ describe('the listener for metrics', () => {
   });
 
   for (const kind of ['tcp', 'unix'] as const) {
-    it(`answers while all its places are kept by who says nothing, or half a word, or reads nothing (${kind})`, async () => {
+    it(`responds while all slots are taken by clients that send nothing, a part of a request, or read nothing (${kind})`, async () => {
       using dir = tempDir();
       const path = dir.join('metrics.sock');
       await using listener = await listen({ at: kind === 'tcp' ? tcp : { kind, path } });
@@ -127,7 +127,7 @@ describe('the listener for metrics', () => {
       for (const one of held) one.destroy();
     });
 
-    it(`ends who drips its request (${kind})`, async () => {
+    it(`closes a client that sends its request slowly (${kind})`, async () => {
       using dir = tempDir();
       const path = dir.join('metrics.sock');
       const clock = fakeClock();
@@ -143,7 +143,7 @@ describe('the listener for metrics', () => {
       await until(() => dripping?.closed === true);
     });
 
-    it(`ends who has it make a page and reads nothing of it (${kind})`, async () => {
+    it(`closes a client that requests a page and does not read it (${kind})`, async () => {
       using dir = tempDir();
       const path = dir.join('metrics.sock');
       const clock = fakeClock();

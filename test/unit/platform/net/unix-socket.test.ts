@@ -51,7 +51,7 @@ describe('listening on a unix socket', () => {
     }
   });
 
-  it('lets nobody but its owner connect before it has its mode', async () => {
+  it('lets only its owner connect before it has its mode', async () => {
     using dir = tempDir();
     const seen: string[] = [];
     const watching = createDurableFs({
@@ -81,7 +81,7 @@ describe('listening on a unix socket', () => {
     await listener.close();
   });
 
-  it('leaves a live socket to its owner', async () => {
+  it('does not replace a socket with a listener', async () => {
     using dir = tempDir();
     const first = await listenUnix({
       path: dir.join('s'),
@@ -121,7 +121,7 @@ describe('listening on a unix socket', () => {
     await listener.close();
   });
 
-  it('never has a different mode than its own, and is changed by nobody afterwards', async () => {
+  it('has its mode from the beginning, and is not changed later', async () => {
     using dir = tempDir();
     const { disk, calls } = observed();
     const path = dir.join('s');
@@ -171,7 +171,7 @@ describe('listening on a unix socket', () => {
     });
   }
 
-  it('is refused where somebody else could put another socket in its place', async () => {
+  it('is refused if another user could replace it', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('open'));
     chmodSync(dir.join('open'), 0o777);
@@ -180,7 +180,7 @@ describe('listening on a unix socket', () => {
     assert.equal(existsSync(path), false);
   });
 
-  it('says when the system does not let it listen', async () => {
+  it('reports that the system does not let it listen', async () => {
     using dir = tempDir();
     await rejectsCode(
       'LISTEN_FAILED',

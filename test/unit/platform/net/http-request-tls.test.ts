@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
-import { askHttp } from '../../../../src/platform/net/http-ask.js';
+import { askHttp } from '../../../../src/platform/net/http-request.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
 
 describe('a question over TLS', () => {
-  it('is answered by whom the given authority vouches for, and by nobody else', async () => {
+  it('is answered only by a server that the given authority certified', async () => {
     using dir = tempDir();
     const { certFile, keyFile } = await makeCertificate(dir.path, 'fleet');
     const ca = readFileSync(certFile, 'utf8');

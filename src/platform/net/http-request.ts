@@ -1,6 +1,6 @@
-// The door for one question over HTTP to a program of this host or site: over TCP, TLS or a unix socket. Owns the
-// deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
-// the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
+// Sends one HTTP request to a program of this host or site over TCP, TLS or a unix socket. Enforces the deadline and the limit
+// of the response. Never follows a redirect, never reuses a connection, and returns failures of the peer as values.
+// Repositories are read through http-client.ts, which supports mirrors and downloads.
 
 import type { Client } from '#undici';
 import { isSystemError, isWritError } from '../../core/errors.js';
@@ -15,15 +15,15 @@ import { type Proxies, proxyHeaders } from './proxies.js';
 import { fitsSocket } from './unix-socket.js';
 
 export interface HttpQuestion {
-  /** http or https; with a unix socket its host is only what the Host header says. */
+  /** http or https; with a unix socket its host is used for the Host header only. */
   readonly url: URL;
   readonly unixSocket?: string;
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** PEM of the authorities to trust in place of the system's. */
+  /** PEM of the authorities to trust in place of those of the system. */
   readonly ca?: string;
-  /** Left out: no proxy, as to a worker of this host. */
+  /** Left out: no proxy, as for a worker of this host. */
   readonly proxies?: Proxies;
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
@@ -36,22 +36,22 @@ export type HttpReply =
       readonly kind: 'answered';
       readonly status: number;
       readonly body: string;
-      /** Where it asks to retry later, at most maxRetryAfterMs. */
+      /** Milliseconds of Retry-After, at most maxRetryAfterMs; left out without this header. */
       readonly retryAfterMs?: number;
     }
-  /** `reason`: an errno name, or each address of a name with its own; `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
+  /** `reason`: an errno, or each address with its errno; `no answer in N ms`; `aborted`; or a text about an invalid response. */
   | { readonly kind: 'failed'; readonly reason: string; readonly hint?: string };
 
 const maxHeaderBytes = 16_384;
-/** Of each attempt to connect: the whole question has its own deadline. */
+/** Timeout of each connection attempt. The whole request has its own deadline. */
 const connectTimeoutMs = 10_000;
 
-/** Loads what the first question, or the first request of a door, would load. */
+/** Loads the modules that the first request needs, so that it does not wait for them. */
 export async function loadHttp(): Promise<void> {
   await import('#undici');
 }
 
-/** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
+/** Sends one request. The result contains no part of the request, so that a credential in a header reaches no log. */
 export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
   const { clock, timeoutMs, signal, unixSocket, ca, proxies } = question;
   if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
@@ -62,7 +62,7 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     stop.abort();
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
-  // Loaded when somebody is asked: a command that only reads the configuration of a group starts without it.
+  // Loaded at the first request, because a command that only reads the configuration of a group does not need it.
   const undici = await import('#undici');
   const client = new undici.Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
@@ -123,7 +123,7 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
   }
 }
 
-/** What a proxy answers for a server that it does not reach (RFC 9110 section 15.6; Squid answers 503): no answer of the server. */
+/** Statuses of a proxy that does not reach the server (RFC 9110 section 15.6; Squid uses 503). The server did not respond. */
 const ofProxies: ReadonlySet<number> = new Set([407, 502, 503, 504]);
 
 function failed(reason: string): HttpReply {

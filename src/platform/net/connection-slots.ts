@@ -1,24 +1,24 @@
-// How many connections a listener of the agent has at a time, and whose place a newcomer gets where all are taken: that of who
-// asked nothing yet, or was answered, the longest first. So who connects and says nothing keeps nobody out. Owns no bytes.
+// Limits the connections of a listener of the agent. If all slots are taken, a new client gets the slot of the client that has
+// waited longest without a request or after its response. So clients that connect and send nothing cannot block others.
 import type { Socket } from 'node:net';
 
-export interface Place {
-  /** Its request is being answered: nobody else gets this place. */
+export interface ConnectionSlot {
+  /** Marks the slot as answering a request: no other client gets it. */
   claim(): void;
-  /** It was answered: a newcomer may have it. */
+  /** Marks the request as answered: a new client may get the slot. */
   release(): void;
 }
 
-export interface ConnectionPlaces {
-  /** @returns undefined where everybody is being answered */
-  take(socket: Socket): Place | undefined;
-  /** Whoever is connected. */
+export interface ConnectionSlots {
+  /** @returns undefined if every slot is answering a request */
+  take(socket: Socket): ConnectionSlot | undefined;
+  /** @returns the open connections */
   sockets(): readonly Socket[];
 }
 
-export function createConnectionPlaces(maxConnections: number): ConnectionPlaces {
+export function createConnectionSlots(maxConnections: number): ConnectionSlots {
   const taken = new Set<Socket>();
-  /** Those of `taken` who can be sent away, in the order in which they came to that. */
+  /** The connections that may be closed for a new client, the longest idle first. */
   const idle = new Set<Socket>();
   const leave = (socket: Socket): void => {
     taken.delete(socket);
