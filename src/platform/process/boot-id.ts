@@ -1,7 +1,7 @@
-// The kernel's name for the time since the machine booted: what is in /run ends with it.
+// The id of the current boot. Files in /run belong to one boot.
 import { readFileSync } from 'node:fs';
 
-/** @returns an id that no other boot has */
+/** @returns an id that is unique to this boot. @throws errors of the system */
 export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
   return readFileSync(path, 'utf8').trim();
 }

@@ -1,21 +1,21 @@
-// When this host booted, by its wall clock. The clock may have been set since: then the host has more than one boot time,
-// and a time in a file was written by one of them. Reads /proc and one device; writes nothing.
+// The boot time of this host by its wall clock. If the clock was set since, there is more than one boot time, and a time in a
+// file is based on one of them. Reads /proc and one device.
 import * as fs from 'node:fs';
 import { isSystemError } from '../../core/errors.js';
 import { readProcText } from './proc-files.js';
 
 export interface BootTimes {
-  /** Epoch milliseconds at which the host booted: by the clock of now, and by the clock of the boot where that is known. */
+  /** Epoch milliseconds of the boot: by the current clock, and by the clock at the boot if known. */
   readonly bootAtMs: readonly number[];
-  /** How long the host has been up. */
+  /** Milliseconds since the boot. */
   readonly uptimeMs: number;
 }
 
 const maxStatBytes = 4_000_000;
-/** The kernel makes this device when it boots, and nothing changes its time later. */
+/** The kernel creates this device at the boot, and its time never changes later. */
 const deviceOfBoot = '/dev/full';
 
-/** @returns undefined where the kernel does not say */
+/** @returns undefined if the kernel does not report it */
 export function readBootTimes(): BootTimes | undefined {
   const bootSeconds = Number(/^btime (\d+)$/m.exec(readProcText('/proc/stat', maxStatBytes) ?? '')?.[1]);
   const uptimeSeconds = Number(/^(\d+\.\d+) /.exec(readProcText('/proc/uptime', 200) ?? '')?.[1]);

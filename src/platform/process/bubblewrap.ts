@@ -1,6 +1,6 @@
-// The door to bubblewrap: what a command may see and be, as the arguments of a program, and how its run ended. A
-// root agent builds the mounts as root, gives root up for good, and only then starts the command: the mounts may
-// hold trees that only root can reach. Knows no policy: its caller says what lies where.
+// Runs a command in bubblewrap: builds its arguments and interprets its result. A root agent creates the mounts as root, drops
+// root permanently, and only then starts the command, because the mounts may contain trees that only root can reach. The caller
+// chooses the mounts.
 import { constants } from 'node:os';
 import { given } from '../../core/given.js';
 import type { UserIds } from '../users/user-id.js';
@@ -16,27 +16,27 @@ export interface BoxPrograms {
 /** One step of building the file system, in order; a later one covers an earlier one. Paths are real. */
 export type BoxMount =
   | { readonly kind: 'read-only' | 'writable'; readonly from: string; readonly to: string }
-  /** An empty directory of its own, until `sealed`. */
+  /** `empty`: an empty writable directory; `sealed` makes it read-only. */
   | { readonly kind: 'empty' | 'sealed' | 'directory'; readonly path: string }
   | { readonly kind: 'link'; readonly path: string; readonly target: string };
 
 export type BoxUser = UserIds;
 
 export interface Box {
-  /** Who the command is when we are root; left out: as ourselves, who are not root. */
+  /** User of the command if this process is root; left out: the user of this process, which is not root then. */
   readonly user?: UserIds;
-  /** A namespace of its own, in which only its own user is known. */
+  /** Whether the command gets its own user namespace, in which only its own user is mapped. */
   readonly userNamespace: 'yes' | 'no';
   readonly network: 'yes' | 'no';
-  /** On top of the whole file system, read-only. */
+  /** Mounted over the read-only root file system. */
   readonly mounts: readonly BoxMount[];
-  /** Where it starts; must be in the mounts. */
+  /** Working directory; must be in the mounts. */
   readonly directory: string;
-  /** Of each process: writable private memory. Left out: no bound here. */
+  /** Limit of writable private memory of each process; left out: unlimited here. */
   readonly maxDataBytes?: number;
-  /** Left out: no bound; it counts all processes of the user in its user namespace. */
+  /** Limit of all processes of the user in its user namespace; left out: unlimited. */
   readonly maxProcesses?: number;
-  /** A seccomp program, as bytes of classic BPF; left out: every system call is open. */
+  /** A seccomp program in classic BPF; left out: every system call is allowed. */
   readonly systemCalls?: Uint8Array;
 }
 
@@ -44,16 +44,16 @@ const statusDescriptor = 3;
 const filterDescriptor = 4;
 
 /**
- * @returns the arguments that run a command in the box; descriptor 3 gets JSON lines, `exit-code` among them only
- *   when the command itself was started; descriptor 4 gives the seccomp program, if there is one
+ * @returns the arguments that run a command in the box. Descriptor 3 receives JSON lines, with `exit-code` only if the command
+ *   itself was started. Descriptor 4 provides the seccomp program, if there is one
  */
 export function boxArgv(programs: BoxPrograms, box: Box, argv: readonly string[]): [string, ...string[]] {
-  // To the bubblewrap that starts the command: what comes before it mounts, and makes namespaces.
+  // Passed to the inner bubblewrap, which starts the command; the programs before it mount and create namespaces.
   const filter = box.systemCalls === undefined ? [] : ['--seccomp', String(filterDescriptor)];
   const status = [...filter, '--json-status-fd', String(statusDescriptor)];
   const limited = [...limitArgv(programs, box), ...argv];
   const outside = [...namespaces(box), '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
-  // Also /dev: without its own mounts it is the one directory in which a command could leave something for another.
+  // /dev becomes read-only too: otherwise a command could leave a file there for another command.
   const mounts = [...box.mounts.flatMap(mountArgv), '--remount-ro', '/dev', '--chdir', box.directory];
   const built = [...outside, ...mounts];
   if (box.user === undefined)
@@ -62,14 +62,14 @@ export function boxArgv(programs: BoxPrograms, box: Box, argv: readonly string[]
   const drop = [...open.program, ...dropArgv(programs, box.user)];
   const asRoot = [...built, ...open.mounts];
   if (box.userNamespace === 'no') return [programs.bwrap, ...asRoot, ...status, '--', ...drop, ...limited];
-  // Its own namespace comes last: root must not be mapped into it, and the mounts above need root.
+  // The user namespace is created last: root must not be mapped into it, and the mounts above need root.
   const inside = ['--unshare-user', '--die-with-parent', '--dev-bind', '/', '/', '--chdir', box.directory];
   return [programs.bwrap, ...asRoot, '--', ...drop, programs.bwrap, ...inside, ...status, '--', ...limited];
 }
 
 /**
- * Checkers as `nginx -t` bind what the configuration says they will. In a network of its own nobody is hurt when
- * any port and any address can be had; only root can say so. Fixed text: nothing of a configuration gets in here.
+ * Allows the command to bind every port and address, because checkers such as `nginx -t` bind the configured ones. This is
+ * harmless in a network namespace of its own, and only root can allow it. The text is fixed and contains no configuration.
  */
 const openAddresses = {
   mounts: ['--bind', '/proc/sys/net', '/proc/sys/net'],
@@ -83,7 +83,7 @@ const openAddresses = {
 } as const;
 const noProgram = { mounts: [], program: [] } as const;
 
-/** With --die-with-parent the init of the PID namespace dies with us, and all that it holds with it. */
+/** With --die-with-parent the init of the PID namespace ends with this process, and all processes of the namespace with it. */
 function namespaces({ network }: Box): string[] {
   const net = network === 'yes' ? [] : ['--unshare-net'];
   return ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...net];
@@ -104,21 +104,21 @@ function mountArgv(mount: BoxMount): string[] {
   return 'target' in mount ? [flag, mount.target, mount.path] : [flag, mount.path];
 }
 
-/** No capability, no way to a new one, and no group but those that are named. */
+/** Drops all capabilities, prevents new ones, and keeps only the given groups. */
 function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: UserIds): string[] {
   const own = groups.length === 0 ? '--clear-groups' : `--groups=${groups.join(',')}`;
   const none = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs'];
   return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, own, ...none, '--'];
 }
 
-/** Inside of the user namespace, where processes are counted again. A core file would leave policy behind. */
+/** Limits within the user namespace, which counts processes separately. Core files are disabled, as they would contain policy. */
 function limitArgv({ prlimit }: BoxPrograms, { maxDataBytes, maxProcesses }: Box): string[] {
   const data = maxDataBytes === undefined ? [] : [`--data=${maxDataBytes}`];
   const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];
   return [prlimit, '--core=0', ...data, ...processes, '--'];
 }
 
-/** How it ended, or that it never was the command's turn. */
+/** The result of the command; `not-boxed` if the sandbox failed before the command started. */
 export type BoxResult = CommandResult | { readonly kind: 'not-boxed'; readonly reason: string };
 
 export interface BoxedCommand
@@ -126,13 +126,13 @@ export interface BoxedCommand
   readonly argv: readonly string[];
   readonly box: Box;
   readonly programs: BoxPrograms;
-  /** In front of everything, as what enters a control group. */
+  /** Arguments before all others, such as those that enter a control group. */
   readonly enter?: readonly string[];
 }
 
 const maxStatusBytes = 4096;
 
-/** Never rejects. A deadline, an abort and our own death end every process of it. */
+/** Runs a command in a sandbox. Never rejects. A timeout, an abort or the end of this process ends all its processes. */
 export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
   const { argv, box, programs, enter = [], ...options } = command;
   const [program, ...rest] = boxArgv(programs, box, argv);
@@ -146,23 +146,23 @@ export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
   });
   if (result.kind === 'not-started') return { kind: 'not-boxed', reason: result.reason };
   if (result.kind !== 'exited') return result;
-  const said = commandExit(result.status ?? '');
+  const commandCode = commandExit(result.status ?? '');
   const { kind: _, exitCode: outside, ...output } = result;
-  // `kill -9 -1` reaches the bubblewrap that would have said it, and says nothing against the sandbox.
+  // A command that runs `kill -9 -1` also kills the inner bubblewrap, which then reports no exit code. The sandbox did work.
   const exitCode =
-    said ?? (result.status?.includes('"child-pid"') && signalOf(outside) ? outside : undefined);
+    commandCode ?? (result.status?.includes('"child-pid"') && signalOf(outside) ? outside : undefined);
   if (exitCode === undefined) return { kind: 'not-boxed', reason: firstLine(result.stderr) };
   const signal = signalOf(exitCode);
   return signal === undefined ? { ...result, exitCode } : { ...output, kind: 'killed', signal };
 }
 
-/** bubblewrap writes it when the command was started and has ended, and not when setting up failed. */
+/** @returns the exit code, which bubblewrap writes only if the command was started; undefined if the setup failed */
 function commandExit(status: string): number | undefined {
   const match = /^\{ "exit-code": (\d{1,3}) \}$/m.exec(status);
   return match?.[1] === undefined ? undefined : Number(match[1]);
 }
 
-/** As a shell, bubblewrap says 128 and the signal. */
+/** Converts an exit code: bubblewrap returns 128 plus the signal, as a shell does. */
 function signalOf(exitCode: number): NodeJS.Signals | undefined {
   const entry = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128);
   return entry?.[0] as NodeJS.Signals | undefined;

@@ -1,20 +1,20 @@
-// Asks the kernel whether anybody keeps its clock right, by a program that is there: Node has no adjtimex. Where none is,
-// or none may look, as in most containers, the answer is unknown. Files that a time daemon leaves are no answer: their
-// times are those of the clock in question.
+// Asks the kernel by an installed program whether its clock is synchronized, because Node has no adjtimex. Without such a
+// program, or without permission as in most containers, the result is unknown. Files of a time daemon are not used: their
+// times come from the clock in question.
 import { runCommand } from './run-command.js';
 
 export type ClockSync = 'synchronised' | 'unsynchronised' | 'unknown';
 
 type Command = readonly [string, ...string[]];
 
-/** With systemd, then the two programs called adjtimex: of its own package, and of BusyBox, which takes no flag. */
+/** First that of systemd, then the two programs named adjtimex: of its own package, and of BusyBox, which has no flag. */
 const programs: readonly { readonly argv: Command; readonly read: (stdout: string) => ClockSync }[] = [
   { argv: ['timedatectl', 'show', '--property=NTPSynchronized', '--value'], read: readTimedatectl },
   { argv: ['adjtimex', '--print'], read: readAdjtimex },
   { argv: ['busybox', 'adjtimex'], read: readAdjtimex },
 ];
 
-/** @param run for its test */
+/** Asks whether the clock is synchronized. Never rejects. @param run replaced in tests */
 export async function askClockSync(run: typeof runCommand = runCommand): Promise<ClockSync> {
   for (const { argv, read } of programs) {
     const result = await run({ argv, timeoutMs: 3000, maxOutputBytes: 10_000 });

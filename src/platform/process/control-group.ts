@@ -1,6 +1,5 @@
-// The door to control groups (version 2): one for each command, in the part of the tree that systemd has delegated to
-// the agent's own unit. Touches no other group, and without delegation none at all. Its files are the kernel's: what
-// is written there is no change of a disk.
+// Creates one control group (version 2) for each command, in the part of the tree that systemd delegated to the unit of the
+// agent. Without delegation it creates none. Its files belong to the kernel, so that writes to them do not change a disk.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -10,36 +9,36 @@ import { parentOf } from './processes.js';
 import { runCommand } from './run-command.js';
 
 export interface GroupBounds {
-  /** Of all its processes together. */
+  /** Limit of all processes of the group together. */
   readonly maxMemoryBytes: number;
   readonly maxProcesses: number;
 }
 
 export interface ControlGroup {
-  /** Program and arguments in front of a command, which enter the group before it begins. */
+  /** Program and arguments before a command, which enter the group before the command starts. */
   readonly enter: readonly string[];
-  /** Kills what is left in it. @returns whether its bound of memory has killed somebody */
+  /** Kills the remaining processes and removes the group. @returns whether its memory limit has killed a process */
   close(): Promise<{ readonly outOfMemory: 'yes' | 'no' }>;
 }
 
 export interface ControlGroups {
-  /** @returns undefined when none can be made just now */
+  /** Creates a group. @returns undefined if the kernel refuses it now */
   open(bounds: GroupBounds): ControlGroup | undefined;
 }
 
 export interface ControlGroupPlaces {
-  /** In the form of /proc/self/cgroup. */
+  /** A file in the form of /proc/self/cgroup. */
   readonly membership?: string;
-  /** Where the tree is mounted. */
+  /** Mount point of the tree. */
   readonly root?: string;
-  /** @param unit as `writ-agent.service` */
+  /** @param unit such as `writ-agent.service` */
   readonly isDelegated?: (unit: string) => Promise<boolean>;
 }
 
-/** Our own group below the unit's: processes and groups with bounds cannot be in one place. */
+/** Group of the agent itself below that of its unit, because a group with limited subgroups cannot contain processes. */
 const ownGroup = 'agent';
 
-/** @returns undefined where nothing is delegated to us. Never rejects. */
+/** @returns undefined if no part of the tree is delegated to this process. Never rejects. */
 export async function findControlGroups({
   membership = '/proc/self/cgroup',
   root = '/sys/fs/cgroup',
@@ -67,7 +66,7 @@ async function askSystemd(unit: string): Promise<boolean> {
   return result.kind === 'exited' && result.exitCode === 0 && result.stdout.trim() === 'yes';
 }
 
-/** @returns false, and moves nobody, where somebody is there who is neither us nor a child of ours */
+/** Moves this process and its children. @returns false without a move if the group contains any other process */
 function moveAside(directory: string): boolean {
   const lines = fs.readFileSync(join(directory, 'cgroup.procs'), 'utf8').split('\n');
   const pids = lines.filter((line) => line !== '').map(Number);
@@ -78,7 +77,7 @@ function moveAside(directory: string): boolean {
   return true;
 }
 
-/** bubblewrap, its init and setpriv are in the group too. */
+/** Added to the limit of processes, because bubblewrap, its init and setpriv are in the group too. */
 const ourProcesses = 8;
 
 function openGroup(
@@ -91,7 +90,7 @@ function openGroup(
     fs.writeFileSync(join(path, 'memory.max'), String(maxMemoryBytes));
     fs.writeFileSync(join(path, 'memory.oom.group'), '1');
     fs.writeFileSync(join(path, 'pids.max'), String(maxProcesses + ourProcesses));
-    // A kernel without swap has no such file, and needs none.
+    // A kernel without swap does not have this file.
     const swap = join(path, 'memory.swap.max');
     if (fs.existsSync(swap)) fs.writeFileSync(swap, '0');
   } catch (error) {
@@ -99,7 +98,7 @@ function openGroup(
     removeGroup(path);
     return undefined;
   }
-  // Fixed text, and the path is ours: by the shell itself, so that no child of it can begin outside.
+  // Fixed text with a path of the agent. The shell itself enters the group, so that none of its children starts outside.
   const enter = ['/bin/sh', '-c', 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"', 'sh', path];
   return { enter, close: () => closeGroup(path) };
 }
@@ -110,9 +109,9 @@ const removalMs = 25;
 async function closeGroup(path: string): Promise<{ outOfMemory: 'yes' | 'no' }> {
   const events = unlessRefused(() => fs.readFileSync(join(path, 'memory.events'), 'utf8')) ?? '';
   const kills = /^oom_kill (\d+)$/m.exec(events)?.[1] ?? '0';
-  // Older kernels have no such file: everything in it dies with its PID namespace all the same.
+  // Older kernels do not have this file; the processes end with their PID namespace there.
   unlessRefused(() => fs.writeFileSync(join(path, 'cgroup.kill'), '1'));
-  // Who was killed leaves the group a moment later.
+  // A killed process leaves the group a moment later.
   for (let tries = 0; tries < maxRemovals && !removeGroup(path); tries++) await setTimeout(removalMs);
   return { outOfMemory: Number(kills) > 0 ? 'yes' : 'no' };
 }

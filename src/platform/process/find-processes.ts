@@ -1,7 +1,6 @@
-// The door to who holds a part of `policy/`: walks /proc for mounts of every mount namespace that a process shows,
-// working directories, root directories and open files. Bounded in entries, bytes and time; what vanishes meanwhile
-// or may not be read is passed over and counted. Judges by core/status/mount-table, asks the files themselves nothing: a file of
-// a dead network file system would hang whoever asks.
+// Finds the processes that use a part of `policy/`: walks /proc for mounts of every visible mount namespace, working directories,
+// root directories and open files. Bounded in entries, bytes and time; unreadable processes are counted. Compares paths by
+// core/status/mount-table and never accesses the files, because a dead network file system would block this process.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { given } from '../../core/given.js';
@@ -14,19 +13,19 @@ import { listPids, listProcNames, readCommand, readProcLink, readProcText } from
 export type UserSearchLimits = Readonly<typeof defaultSearchLimits>;
 
 export const defaultSearchLimits = {
-  /** Processes and links looked at. */
+  /** Limit of processes and links that are read. */
   maxEntries: 1_000_000,
-  /** Of all tables of mounts together. */
+  /** Limit of all mount tables together. */
   maxBytes: 64_000_000,
   maxMs: 5000,
   maxHolders: 1000,
 };
 
 export interface GenerationUserSearch {
-  /** The public side of the host. */
+  /** The directory `policy/` of the host. */
   readonly policy: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Where the process file system is; /proc by default. */
+  /** Mount point of the process file system; /proc by default. */
   readonly proc?: string;
   readonly limits?: Partial<UserSearchLimits>;
 }
@@ -35,13 +34,13 @@ export interface GenerationUserReport {
   readonly holders: readonly GenerationUser[];
   /** False if a limit ended the search; other processes may use a generation then. */
   readonly isComplete: boolean;
-  /** Processes looked at. */
+  /** Number of processes that were read. */
   readonly processes: number;
-  /** Processes whose links this user may not read. */
+  /** Number of processes with links that this user may not read. */
   readonly unseen: number;
 }
 
-/** @returns who holds which generation or tree; never throws for what a process does meanwhile */
+/** Finds the users of generations and trees. Processes that end or change meanwhile cause no error. */
 export async function findGenerationUsers(search: GenerationUserSearch): Promise<GenerationUserReport> {
   const walk = startWalk(search);
   if (walk === undefined) return { holders: [], isComplete: false, processes: 0, unseen: 0 };
@@ -51,7 +50,7 @@ export async function findGenerationUsers(search: GenerationUserSearch): Promise
     const process = readProcessPlace(walk, pid);
     if (process !== undefined) seen.push(process);
   }
-  // Second, as a root or an open directory may lie behind a mount that another process shows.
+  // In a second pass, because a root or an open directory may be below a mount that only another process shows.
   for (const process of seen) {
     if (!(await readProcessLinks(walk, process))) break;
   }
@@ -86,15 +85,15 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: GenerationUse
     ownPid: process.pid,
     ownNamespace,
     ownMounts,
-    /** Tables by mount namespace. */
+    /** Mount tables by mount namespace. */
     mounts: new Map<string | undefined, readonly Mount[]>([[ownNamespace, ownMounts]]),
-    /** Tables that were read: of each namespace one for each root directory, as a table ends at the root. */
+    /** The tables that were read: one for each namespace and root directory, because a table is limited to the root. */
     tables: new Set<string>(),
     holders: new Map<string, GenerationUser>(),
     bytesLeft: limits.maxBytes,
     unseen: 0,
     complete: true,
-    /** Counts entries, lets others run, and says whether the bounds allow more. */
+    /** Counts entries and pauses for the event loop. Returns false after a limit was reached. */
     mayGoOn: async (count: number): Promise<boolean> => {
       entries += count;
       const nowMs = clock.monotonicMs();
@@ -110,7 +109,7 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: GenerationUse
   return walk;
 }
 
-/** Reads the process's table of mounts, where it shows one that was not seen yet. */
+/** Reads the mount table of a process if it was not read yet. */
 function readProcessPlace(walk: Walk, pid: number): ProcessPlace | undefined {
   const directory = join(walk.proc, String(pid));
   const namespace = readProcLink(join(directory, 'ns', 'mnt'));
@@ -118,13 +117,13 @@ function readProcessPlace(walk: Walk, pid: number): ProcessPlace | undefined {
   if (namespace.text === undefined || root.text === undefined) {
     if (namespace.why === 'denied' || root.why === 'denied') {
       walk.unseen += 1;
-      // Everybody may read a table of mounts; whose namespace it is cannot be told.
+      // Every user may read a mount table, but not which namespace it belongs to.
       readTable(walk, pid, '/');
     }
     return undefined;
   }
   const key = `${namespace.text} ${root.text}`;
-  // Of our own namespace the whole table is known.
+  // The complete table of the namespace of this process is known already.
   if (namespace.text !== walk.ownNamespace && !walk.tables.has(key)) {
     walk.tables.add(key);
     const known = walk.mounts.get(namespace.text) ?? [];
@@ -136,7 +135,7 @@ function readProcessPlace(walk: Walk, pid: number): ProcessPlace | undefined {
 function readTable(walk: Walk, pid: number, root: string): Mount[] {
   const read = readSmallFile(join(walk.proc, String(pid), 'mountinfo'), { maxBytes: walk.bytesLeft });
   if (read.kind !== 'read') {
-    // Longer than what is left; else the process is gone.
+    // Without a cause the table is longer than the remaining limit; otherwise the process has ended.
     if (read.kind === 'refused' && read.cause === undefined) walk.complete = false;
     return [];
   }
@@ -154,9 +153,9 @@ function noteMounts(walk: Walk, mounts: readonly Mount[], pid?: number): void {
   }
 }
 
-/** @returns false when a bound was reached */
+/** @returns false after a limit was reached */
 async function readProcessLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promise<boolean> {
-  // What this process itself has open is work that is done by the time something is removed.
+  // Files that this process itself has open are closed before a removal.
   if (pid === walk.ownPid) return true;
   const directory = join(walk.proc, String(pid));
   const mounts = walk.mounts.get(namespace) ?? [];
@@ -174,10 +173,10 @@ async function readProcessLinks(walk: Walk, { pid, namespace }: ProcessPlace): P
 
 type HoldOf = Omit<GenerationUser, 'directory' | 'command'>;
 
-/** @param link its path is that of the link; who holds what it leads to is noted */
+/** Records the process as a user of the target of a link. @param link its path is that of the link */
 function noteLink(walk: Walk, mounts: readonly Mount[], link: HoldOf): void {
   const { text } = readProcLink(link.path);
-  // Sockets, pipes and the like have no path; devices are nobody's policy.
+  // Sockets and pipes have no path, and devices are no policy.
   if (text?.startsWith('/') !== true || text.startsWith('/dev/')) return;
   note(walk, locateFile(text, mounts), { ...link, path: text });
 }
@@ -185,7 +184,7 @@ function noteLink(walk: Walk, mounts: readonly Mount[], link: HoldOf): void {
 function note(walk: Walk, place: FileLocation | undefined, of: HoldOf): void {
   const held = place && findCollectableDirectory(place, walk.policy);
   if (held === undefined || walk.holders.size >= walk.limits.maxHolders) return;
-  // A mount of the host is in the table of every namespace that was made after it: it counts once.
+  // A mount of the host is in the table of every later namespace, and is counted once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
   const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);

@@ -1,15 +1,15 @@
-// Whether a unit file of systemd is installed. Looks at names alone: starts nothing, asks no systemd, reads no unit.
+// Finds whether a systemd unit file is installed, by its file name alone.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of the administrator, and of packages with and without a merged /usr. */
+/** Folders of the administrator, and of packages with and without a merged /usr. */
 const systemFolders: readonly string[] = [
   '/etc/systemd/system',
   '/lib/systemd/system',
   '/usr/lib/systemd/system',
 ];
 
-/** @param folders where unit files are */
+/** @param folders of unit files; those of the system by default */
 export function findUnit(name: string, folders = systemFolders): 'installed' | 'absent' {
   return folders.some((folder) => existsSync(join(folder, name))) ? 'installed' : 'absent';
 }

@@ -1,22 +1,21 @@
-// The door to V8's settings. One is changed for good: the nursery of new objects stays at its first size, because an agent
-// is judged by its memory and a cycle makes many short-lived objects (measured on policy-10k: a peak of 122 MB in
-// place of 153, in the same time).
+// Limits the memory of V8. The young generation keeps its initial size, because a cycle creates many short-lived objects
+// (measured on policy-10k: a peak of 122 MB in place of 153, in the same time).
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Keeps the young generation small; called once, before the first cycle of a process. */
+/** Keeps the young generation small. Call it once, before the first cycle of a process. */
 export function keepHeapSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/** Pieces of a stream that may wait to be freed. */
+/** Bytes of used stream chunks after which a collection runs. */
 const maxWaitingBytes = 4_000_000;
 
 /**
- * The bytes of a buffer lie outside of the heap, and go when the nursery is collected; one great file makes so few objects
- * that 35 MB of its pieces wait for that. This brings it about, which takes about a millisecond.
- * @param collect for tests
- * @returns to be told the bytes of every piece that was used
+ * Frees used stream chunks early by a minor garbage collection, which takes about a millisecond. The bytes of a buffer are
+ * outside of the heap and are freed with its object. A large file creates so few objects that 35 MB would wait for that.
+ * @param collect replaced in tests
+ * @returns a function to call with the number of bytes of every used chunk
  */
 export function createPieceCollector(collect: () => void = nurseryCollector()): (bytes: number) => void {
   let waitingBytes = 0;
@@ -36,7 +35,7 @@ function nurseryCollector(): () => void {
   };
 }
 
-/** Only a context that is made while the flag is set has the function: no other code comes by it. */
+/** Only a context that is created while the flag is set has the function, so that no other code gets it. */
 function exposedCollector(): (options: { readonly type: 'minor' }) => void {
   setFlagsFromString('--expose-gc');
   try {

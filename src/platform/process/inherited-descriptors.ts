@@ -1,13 +1,13 @@
-// Descriptors that whoever started us has left open: a lock of a script, a socket of a service manager. Node closes
-// the lowest ones at its start and hands on the others to every program. Finds them; whoever spawns covers them.
+// Finds descriptors that the parent process left open, such as the lock of a script or a socket of a service manager. Node
+// closes the lowest ones at its start and passes the others to every program. run-command.ts hides them from programs.
 import * as fs from 'node:fs';
 import { unlessRefused } from '../../core/errors.js';
 
 const O_CLOEXEC = 0o2000000;
-/** Above it nobody opens one by a number of his own. */
+/** Upper limit: a script chooses no higher descriptor number. */
 const maxDescriptor = 1023;
 
-/** @returns numbers above 2, which an exec would hand on */
+/** @returns descriptors above 2 that an exec would pass on */
 export function inheritedDescriptors(): number[] {
   return fs
     .readdirSync('/proc/self/fdinfo')
@@ -16,7 +16,7 @@ export function inheritedDescriptors(): number[] {
 }
 
 function isHandedOn(descriptor: number): boolean {
-  // The one that read the directory is gone.
+  // The descriptor that read the directory is closed already.
   const text = unlessRefused(() => fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8')) ?? '';
   const flags = /^flags:\t([0-7]+)$/m.exec(text)?.[1];
   return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;

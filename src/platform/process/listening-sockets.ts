@@ -1,14 +1,14 @@
-// Which sockets listen at an address of this host, by the kernel's tables. Owns the parsing of these tables and their bounds;
-// which processes have the sockets open is found by socket-holders.
+// Finds the sockets that listen at an address of this host, from the tables of the kernel, and limits their size.
+// socket-holders finds the processes that have these sockets open.
 import * as fs from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
 import { readProcText } from './proc-files.js';
 
-/** Where a worker listens: the path of a unix socket, or a host and a port. */
+/** Address at which a worker listens: the path of a unix socket, or a host and a port. */
 export type ListenPlace = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** One listening socket of TCP, with its address as the kernel prints it. */
+/** A listening TCP socket, with its address as the kernel prints it. */
 export interface ListeningRow {
   readonly address: string;
   readonly port: number;
@@ -19,7 +19,7 @@ const maxUnixTableBytes = 8_000_000;
 const maxTcpTableBytes = 1_000_000;
 const chunkBytes = 65_536;
 
-/** @returns inodes of the sockets that take the connections to this place; none where nobody listens */
+/** @returns inodes of the sockets that accept connections at this address; empty without a listener */
 export function findListeningSockets(place: ListenPlace): readonly string[] {
   if ('path' in place) {
     const table = readProcText('/proc/net/unix', maxUnixTableBytes) ?? '';
@@ -29,7 +29,7 @@ export function findListeningSockets(place: ListenPlace): readonly string[] {
   return tcpInodes([...v4, ...v6], place);
 }
 
-/** @returns whether an address can only be one of this host, whatever its network is */
+/** @returns true if an address can belong to this host only, in any network namespace */
 export function isLocalPlace(place: ListenPlace): boolean {
   return 'path' in place || /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(place.host);
 }
@@ -47,7 +47,7 @@ export function unixInodes(table: string, isWanted: (path: string) => boolean): 
   });
 }
 
-/** A path may have been bound through a link to its directory, as /var/run is one to /run. */
+/** Compares real directories, because a path may be bound through a link such as /var/run. */
 function isSamePath(bound: string, wanted: string): boolean {
   if (bound === wanted) return true;
   return basename(bound) === basename(wanted) && realDirectory(bound) === realDirectory(wanted);
@@ -62,7 +62,7 @@ function realDirectory(path: string): string {
   }
 }
 
-/** The listening sockets come first in these tables; what follows may be millions of connections. */
+/** Reads the begin of a table, which lists the listening sockets first; millions of connections may follow. */
 function readListeningRows(path: string): ListeningRow[] {
   let text = '';
   try {
@@ -78,7 +78,7 @@ function readListeningRows(path: string): ListeningRow[] {
       fs.closeSync(descriptor);
     }
   } catch (error) {
-    // A kernel without this version of IP.
+    // The kernel does not support this version of IP.
     if (!isSystemError(error)) throw error;
   }
   return parseListeningRows(text);
@@ -104,7 +104,7 @@ export function parseListeningRows(table: string): ListeningRow[] {
 
 /**
  * @param rows of both tables
- * @returns inodes of the sockets that take a connection to this place: those of the very address before those of all
+ * @returns inodes of the sockets that accept a connection to this address: exact ones before those of all addresses
  */
 export function tcpInodes(
   rows: readonly ListeningRow[],
@@ -121,7 +121,7 @@ export function tcpInodes(
 const anyV4 = '00000000';
 const anyV6 = '0'.repeat(32);
 
-/** @returns the addresses of sockets that take a connection to this host, the most exact ones first */
+/** @returns the addresses of sockets that accept a connection to this host, the most exact ones first */
 function addressesOf(host: string): readonly (readonly string[])[] {
   if (host === 'localhost') return [...addressesOf('127.0.0.1'), ...addressesOf('::1')];
   const v4 = v4Hex(host);
@@ -130,12 +130,12 @@ function addressesOf(host: string): readonly (readonly string[])[] {
   return v6 === undefined ? [] : [[v6], [anyV6]];
 }
 
-/** The kernel prints each 32 bits in the order of its own processor. */
+/** Converts the byte order, because the kernel prints each 32 bits in the order of the processor. */
 function inHostOrder(bytes: Buffer): string {
-  const words = Array.from({ length: bytes.length / 4 }, (_, index) =>
+  const values = Array.from({ length: bytes.length / 4 }, (_, index) =>
     new Uint32Array(Uint8Array.from(bytes.subarray(index * 4, index * 4 + 4)).buffer).at(0),
   );
-  return words.map((word = 0) => word.toString(16).padStart(8, '0').toUpperCase()).join('');
+  return values.map((value = 0) => value.toString(16).padStart(8, '0').toUpperCase()).join('');
 }
 
 function v4Hex(host: string): string | undefined {
@@ -150,7 +150,7 @@ function mappedHex(v4: string): string {
 }
 
 function v6Hex(host: string): string | undefined {
-  // A URL parser writes an address in its shortest form, and refuses what is none.
+  // The URL parser normalizes an address to its shortest form, and rejects invalid ones.
   if (!host.includes(':') || !URL.canParse(`http://[${host}]/`)) return undefined;
   const [head = '', tail] = new URL(`http://[${host}]/`).hostname.slice(1, -1).split('::');
   const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));

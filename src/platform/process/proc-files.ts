@@ -1,11 +1,11 @@
-// How /proc is read: names of processes, links and small texts of each. Any of them may end, or forbid the look,
-// between two calls: that is an answer here, never an error.
+// Reads /proc: process ids, links and small texts. A process may end or deny access between two calls, which is a result and
+// never an error here.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
 import { readSmallFile } from '../read-file.js';
 
-/** @returns the ids of all processes that this one may know of */
+/** @returns the ids of all visible processes */
 export function listPids(proc: string): number[] {
   const names = fs.readdirSync(proc);
   return names.filter((name) => /^[1-9][0-9]*$/.test(name)).map(Number);
@@ -19,7 +19,7 @@ export function readProcLink(path: string): { readonly text?: string; readonly w
   }
 }
 
-/** @returns names in a directory of a process, or why there are none */
+/** @returns the names in a directory of a process, or the reason why there are none */
 export function listProcNames(path: string): { readonly names: string[]; readonly why?: 'gone' | 'denied' } {
   try {
     return { names: fs.readdirSync(path) };
@@ -28,23 +28,23 @@ export function listProcNames(path: string): { readonly names: string[]; readonl
   }
 }
 
-/** @returns undefined for what is gone, denied or too long */
+/** @returns undefined for a file that is missing, denied or too long */
 export function readProcText(path: string, maxBytes: number): string | undefined {
   const read = readSmallFile(path, { maxBytes });
   return read.kind === 'read' ? read.bytes.toString('utf8') : undefined;
 }
 
 /**
- * @param stat of a process or a thread
- * @returns its fields from the third, its state, on: the name before it may hold spaces and parentheses
+ * @param stat text of /proc/PID/stat of a process or a thread
+ * @returns its fields from the third one (the state); the name before it may contain spaces and parentheses
  */
 export function statFields(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** @returns the name by which people know the program of a process; undefined when it may not be read */
+/** @returns the usual name of the program of a process; undefined if it is unreadable */
 export function readCommand(proc: string, pid: number): string | undefined {
-  // Node calls its main thread `node-MainThread` since version 24, and the kernel names the process by that thread.
+  // Since version 24 Node names its main thread `node-MainThread`, and the kernel names the process after that thread.
   return readProcText(join(proc, String(pid), 'comm'), 1000)
     ?.trimEnd()
     .replace(/-MainThread$/, '');

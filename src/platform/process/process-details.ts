@@ -1,5 +1,5 @@
-// What one process is: its program, its command line, its numbers in other pid namespaces, and whether a file of ours is in
-// its view. Reads /proc only; what may not be read is left out of the answer.
+// Details of one process: its program, its command line, its pids in other namespaces, and whether it can open a file of this
+// host. Reads /proc only; unreadable details are left out.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
@@ -10,17 +10,17 @@ import { listPids, readCommand, readProcLink, readProcText } from './proc-files.
 const maxStatusBytes = 65_536;
 const maxMountBytes = 4_000_000;
 const maxProcesses = 65_536;
-/** The kernel keeps so much of a name. */
+/** The kernel truncates names to this length. */
 const maxCommCharacters = 15;
 
-/** @returns the processes of other pid namespaces that have this number there */
+/** @returns the processes that have this pid in another pid namespace */
 export function findInnerPids(pid: number): readonly number[] {
   return listPids('/proc')
     .slice(0, maxProcesses)
     .filter((one) => innerPidsOf(one).includes(pid));
 }
 
-/** @returns the numbers of a process in the pid namespaces below the one that /proc shows */
+/** @returns the pids of a process in the namespaces below that of /proc */
 function innerPidsOf(pid: number): readonly number[] {
   const status = readProcText(`/proc/${pid}/status`, maxStatusBytes) ?? '';
   const [, ...inner] = /^NSpid:\t(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? [];
@@ -33,9 +33,9 @@ export interface FileIdentity {
 }
 
 /**
- * Whether a process can open this very file, under whatever path it has there. Only mounts of the file's own file system are
- * asked: another one may be a dead server, which would hang the caller.
- * @param path of the file here; its directory may be reached through links
+ * Finds whether a process can open the same file, under any path. Only mounts of the same file system are accessed: another one
+ * may be that of a dead server, which would block the caller.
+ * @param path of the file for this process; its directory may contain links
  */
 export function seesFile(pid: number, path: string, file: FileIdentity): boolean {
   const place = placeHere(path);
@@ -57,14 +57,14 @@ function placeHere(path: string): FileLocation | undefined {
   }
 }
 
-/** @returns the path below the mount point; undefined where this mount does not have the file */
+/** @returns the path below the mount point; undefined if this mount does not contain the file */
 function restIn({ device, root }: Mount, place: FileLocation): string | undefined {
   if (device !== place.device) return undefined;
   if (root === '/' || place.path === root) return root === '/' ? place.path : '';
   return place.path.startsWith(`${root}/`) ? place.path.slice(root.length) : undefined;
 }
 
-/** A file that this user may not look at there may be the same one. */
+/** Compares file identities. A file that this user may not read counts as the same one. */
 function isFile(path: string, { device, inode }: FileIdentity): boolean {
   try {
     const { dev, ino } = fs.statSync(path);
@@ -76,11 +76,11 @@ function isFile(path: string, { device, inode }: FileIdentity): boolean {
 }
 
 /**
- * @param program a name, compared with the names of the executable and of the process, or the path of the executable
- * @returns whether a process runs it
+ * @param program the path of an executable, or a name that is compared with the names of the executable and the process
+ * @returns true if a process runs this program
  */
 export function runsProgram(pid: number, program: string): boolean {
-  // The kernel marks an executable that a new package has replaced.
+  // The kernel adds a mark to an executable that a new package has replaced.
   const executable = readProcLink(`/proc/${pid}/exe`).text?.replace(/ \(deleted\)$/, '');
   if (program.startsWith('/')) return executable === program || executable === realPathOf(program);
   if (executable !== undefined && basename(executable) === program) return true;
@@ -99,7 +99,7 @@ function realPathOf(path: string): string | undefined {
 const maxCommandBytes = 131_072;
 const maxShownCharacters = 200;
 
-/** @returns the command line of a process for people: at most 200 characters, without control characters */
+/** @returns the command line of a process for messages: at most 200 characters, without control characters */
 export function readCommandLine(pid: number): string | undefined {
   const text = readProcText(`/proc/${pid}/cmdline`, maxCommandBytes);
   const argv = text === undefined || text === '' ? readCommand('/proc', pid) : text.replace(/\0+$/, '');

@@ -1,8 +1,8 @@
-// Bounds that the kernel holds this process to. A command may be given less, never more: raising a hard limit
-// needs a right that it must not have.
+// Limits of this process in the kernel. A command may get lower limits, never higher ones: raising a hard limit needs a
+// capability that a command must not have.
 import * as fs from 'node:fs';
 
-/** Infinity where there is none. */
+/** @returns Infinity without a limit */
 export interface ProcessLimits {
   readonly maxDataBytes: number;
   readonly maxProcesses: number;
@@ -14,7 +14,7 @@ export function readProcessLimits(file = '/proc/self/limits'): ProcessLimits {
   return { maxDataBytes: hardLimit(text, 'Max data size'), maxProcesses: hardLimit(text, 'Max processes') };
 }
 
-/** How many descriptors this process may have: Node raises the soft limit to the hard one when it starts. */
+/** @returns the hard limit of descriptors; Node raises the soft limit to it at its start */
 export function readMaxOpenFiles(file = '/proc/self/limits'): number {
   return hardLimit(fs.readFileSync(file, 'utf8'), 'Max open files');
 }

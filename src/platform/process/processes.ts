@@ -1,26 +1,26 @@
-// The door to other processes of the host: who has this pid, and since when. Reads /proc only.
-// "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
+// Inspects other processes of the host by /proc: their identity, start time, relatives and pid files. Liveness is never checked
+// with kill(pid, 0), which also succeeds for a zombie, and a zombie never reads its policy.
 import * as fs from 'node:fs';
 import { isSystemError, unlessRefused } from '../../core/errors.js';
 import { listPids, readProcText, statFields } from './proc-files.js';
 
 export interface ProcessInfo {
   readonly pid: number;
-  /** Clock ticks after boot: pid and start time together name one process, a pid alone may be used again. */
+  /** Start time in clock ticks after the boot. A pid may be reused; pid and start time together identify a process. */
   readonly startTicks: number;
   readonly effectiveUid: number;
-  /** `yes`: stopped by a signal or a debugger; it answers nobody until it goes on. */
+  /** `yes`: stopped by a signal or a debugger; it does not respond until it continues. */
   readonly stopped: 'yes' | 'no';
 }
 
-/** What a pid file says, and which file it is. */
+/** The pid in a pid file, and the identity of the file. */
 export interface PidFile {
   readonly pid: number;
   /** Owner of the file. */
   readonly uid: number;
   readonly device: number;
   readonly inode: number;
-  /** Epoch milliseconds, by the clock of then. */
+  /** Epoch milliseconds of its last change, by the clock at that time. */
   readonly writtenAtMs: number;
 }
 
@@ -28,7 +28,7 @@ const maxPidFileBytes = 64;
 const deadStates = new Set(['Z', 'X', 'x']);
 const stoppedStates = new Set(['T', 't']);
 
-/** @returns the process that has this pid and is alive, or undefined (a zombie is not alive) */
+/** @returns the living process with this pid; undefined if there is none (a zombie is not alive) */
 export function findProcess(pid: number): ProcessInfo | undefined {
   const read = (name: string): string => fs.readFileSync(`/proc/${pid}/${name}`, 'latin1');
   const texts = unlessRefused(() => [read('stat'), read('status')], ['ENOENT', 'ESRCH']);
@@ -44,7 +44,7 @@ export function findProcess(pid: number): ProcessInfo | undefined {
 const maxChildren = 4096;
 const maxProcBytes = 65_536;
 
-/** @returns the live processes whose parent this is; a zombie is none */
+/** @returns the children of a process that are alive, without zombies */
 export function childrenOf(pid: number): readonly ProcessInfo[] {
   return listPids('/proc')
     .filter((child) => parentOf(child) === pid)
@@ -52,7 +52,7 @@ export function childrenOf(pid: number): readonly ProcessInfo[] {
     .flatMap((child) => findProcess(child) ?? []);
 }
 
-/** @returns undefined for a process that is gone */
+/** @returns the pid of the parent; undefined for a process that has ended */
 export function parentOf(pid: number): number | undefined {
   const stat = readProcText(`/proc/${pid}/stat`, maxProcBytes);
   return stat === undefined ? undefined : Number(statFields(stat)[1]);
@@ -60,7 +60,7 @@ export function parentOf(pid: number): number | undefined {
 
 const maxAncestors = 64;
 
-/** @returns the parents of a process, the nearest first; none for a process that is gone */
+/** @returns the ancestors of a process, the nearest first; empty for a process that has ended */
 export function ancestorsOf(pid: number): readonly number[] {
   const ancestors: number[] = [];
   let parent = parentOf(pid);
@@ -71,16 +71,16 @@ export function ancestorsOf(pid: number): readonly number[] {
   return ancestors;
 }
 
-/** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */
+/** @returns true if the title of a process shows that it accepts no new connections, as that of old nginx workers */
 export function isDraining(pid: number): boolean {
   return readProcText(`/proc/${pid}/cmdline`, maxProcBytes)?.includes('is shutting down') === true;
 }
 
 /**
- * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader; a link would
- * aim a signal at whom the pid file of somebody else means).
- * @returns undefined when the file does not hold a pid
- * @throws the system's error when it cannot be read
+ * Reads a pid file: a regular file with one number above 1 and no other text. A FIFO would block the reader. A link could make
+ * this host signal the process of another pid file.
+ * @returns undefined if the file does not contain a pid
+ * @throws errors of the system
  */
 export function readPidFile(path: string): PidFile | undefined {
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
@@ -101,14 +101,14 @@ export function readPidFile(path: string): PidFile | undefined {
   }
 }
 
-/** @returns why `readPidFile` has no pid, for a message */
+/** @returns a text with the reason why `readPidFile` returned undefined */
 export function whyNoPid(path: string): string {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
   if (stat?.isSymbolicLink()) return `${path} is a link, which is not followed: name the file itself`;
   return stat?.isFile() === false ? `${path} is not a file` : `${path} does not contain a pid`;
 }
 
-/** @returns undefined when the signal was sent, else the errno name, as ESRCH */
+/** @returns undefined if the signal was sent, otherwise the errno, such as ESRCH */
 export function sendSignal(pid: number, signal: NodeJS.Signals): string | undefined {
   try {
     process.kill(pid, signal);

@@ -1,5 +1,5 @@
-// The door to other programs: the only place that spawns. A command gets a cleared environment, a deadline,
-// a bound on its output and a process group of its own, which is killed whole. Never uses a shell.
+// Runs other programs; only this file spawns. A command gets an empty environment, a timeout, limited output, and its own
+// process group, which is killed as a whole. Never uses a shell.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { isSystemError } from '../../core/errors.js';
@@ -9,22 +9,22 @@ import { inheritedDescriptors } from './inherited-descriptors.js';
 
 export interface CommandOptions {
   readonly argv: readonly [string, ...string[]];
-  /** The whole environment: nothing is inherited. */
+  /** The complete environment; no variable is inherited. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly timeoutMs: number;
-  /** Of each stream; what is longer is dropped, and said so. */
+  /** Limit of each stream; the excess is dropped, and the result is marked. */
   readonly maxOutputBytes: number;
-  /** Descriptors for the child beyond 0-2, in order: the first is its 3. */
+  /** Further descriptors of the child, in order, beginning with 3. */
   readonly extraDescriptors?: readonly number[];
-  /** Gives the child a pipe as its 3, for what it tells us alone; what is longer is dropped. */
+  /** Gives the child a pipe as descriptor 3 for its status; bytes above this limit are dropped. */
   readonly maxStatusBytes?: number;
-  /** Gives the child a pipe as its next, from which it reads these bytes to their end. */
+  /** Gives the child a pipe as its next descriptor, from which it reads these bytes. */
   readonly extraInput?: Uint8Array;
   readonly input?: Uint8Array;
-  /** `latin1` keeps every byte of stdout as one character, for commands that answer in binary. */
+  /** `latin1` keeps every byte of stdout as one character, for commands with binary output. */
   readonly stdoutEncoding?: 'utf8' | 'latin1';
-  /** Sees stderr as it comes, for a command that talks to a person; what is beyond the bound is left out. */
+  /** Receives stderr while the command runs, for a command with prompts; output above the limit is dropped. */
   readonly onStderr?: (text: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -34,7 +34,7 @@ interface CommandOutput {
   readonly stderr: string;
   readonly truncated: boolean;
   readonly durationMs: number;
-  /** What came by the pipe for the status. */
+  /** The text from the status pipe. */
   readonly status?: string;
 }
 
@@ -44,16 +44,16 @@ export type CommandResult =
   | (CommandOutput & { readonly kind: 'timed-out' | 'aborted' })
   | { readonly kind: 'not-started'; readonly reason: string };
 
-/** A program is found in these places only, whatever the caller's PATH was. */
+/** A program is found in these folders only, independent of the PATH of the caller. */
 export const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Node adds this one to a child's environment by itself, unless it is named. */
+/** Node adds this variable to the environment of a child unless it is set. */
 const notInherited = { NODE_V8_COVERAGE: undefined };
 
 /**
- * Runs one command to its end. Never rejects: every way a command can end is a result.
- * The group is killed with SIGKILL at the deadline, at an abort, and after the leader's own end, so that no
- * child of the group outlives the verdict; a daemon that left the group lives on and does not delay it.
+ * Runs one command to its end. Never rejects: every end of a command is a result.
+ * The group is killed with SIGKILL at the timeout, at an abort, and after the end of the leader, so that no child of the group
+ * runs after the result. A daemon that left the group continues and does not delay the result.
  */
 export function runCommand(options: CommandOptions): Promise<CommandResult> {
   const startedMs = performance.now();
@@ -62,7 +62,7 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
     try {
       child = start(options);
     } catch (error) {
-      // A NUL byte in an argument, or more arguments than the kernel takes, throws here.
+      // A NUL byte in an argument, or more arguments than the kernel accepts, throws here.
       resolve({ kind: 'not-started', reason: reasonOf(error) });
       return;
     }
@@ -87,7 +87,7 @@ function start(options: CommandOptions): ChildProcess {
 
 type Stdio = (number | 'pipe' | 'ignore')[];
 
-/** Nothing but what the command is given: what we have inherited by ourselves is covered. */
+/** Opens the descriptors of a command, and hides those that this process has inherited. */
 function openStdio(options: CommandOptions): { readonly all: Stdio; close(): void } {
   const { maxStatusBytes, extraInput, extraDescriptors = [] } = options;
   const pipes = [maxStatusBytes, extraInput].flatMap((one) => (one === undefined ? [] : (['pipe'] as const)));
@@ -102,7 +102,7 @@ function openStdio(options: CommandOptions): { readonly all: Stdio; close(): voi
   return { all, close: () => closeSync(nothing) };
 }
 
-/** How long pipes may stay open after the leader's end, or a killed leader may take to die. */
+/** Longest time that pipes stay open after the end of the leader, or that a killed leader needs to end. */
 const graceMs = 500;
 
 function watch(
@@ -135,13 +135,13 @@ function watch(
     resolve(result.kind === 'not-started' ? result : { ...output(), ...result });
   };
   const settle = (): void => finish(stopped === undefined ? (exit ?? endOf(1, null)) : { kind: stopped });
-  // A daemon that left the group keeps the pipes open, and a process inside the kernel does not die at once:
-  // neither may hold the verdict. Through setImmediate, so that what the pipes hold is read first.
+  // A daemon that left the group keeps the pipes open, and a process in a system call does not end at once. Neither may
+  // delay the result. setImmediate lets the contents of the pipes be read first.
   const settleSoon = (): void => {
     grace ??= setTimeout(() => setImmediate(settle), graceMs);
   };
   const stop = (why: 'timed-out' | 'aborted'): void => {
-    // After the leader's end its id may belong to somebody else.
+    // After the end of the leader its id may belong to another process.
     if (exit !== undefined) return;
     stopped ??= why;
     killGroup(child);
@@ -152,7 +152,7 @@ function watch(
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
   child.on('error', (error) => finish({ kind: 'not-started', reason: reasonOf(error) }));
-  // A grandchild that keeps the pipe open would keep 'close' from ever coming: kill the group first.
+  // Kill the group first: a grandchild that keeps the pipe open would prevent the event 'close'.
   child.on('exit', (exitCode, signal) => {
     exit = endOf(exitCode, signal);
     killGroup(child);
@@ -165,7 +165,7 @@ function watch(
   if (extraInput !== undefined) feed(child.stdio[place] as NodeJS.WritableStream | null, extraInput);
 }
 
-/** A command that does not read its input closes the pipe: EPIPE says nothing about its verdict. */
+/** Ignores EPIPE: a command that does not read its input closes the pipe, which is no failure. */
 function feed(stream: NodeJS.WritableStream | null, input: Uint8Array | string): void {
   stream?.on('error', () => undefined);
   stream?.end(input);
@@ -178,7 +178,7 @@ function endOf(exitCode: number | null, signal: NodeJS.Signals | null): CommandE
   return signal ? { kind: 'killed', signal } : { kind: 'exited', exitCode: exitCode ?? 1 };
 }
 
-/** Our ends of the pipes and our wait: what is left of the command must not keep this process alive. */
+/** Closes the pipes and stops the wait, so that remaining processes of the command do not keep this process running. */
 function letGo(child: ChildProcess): void {
   child.stdin?.destroy();
   child.stdout?.destroy();
@@ -192,7 +192,7 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch (error) {
-    // EPERM: the command became another user. It can't be killed, and is left behind at the end of the grace.
+    // EPERM: the command became another user. It cannot be killed, and is abandoned at the end of the grace time.
     if (!isSystemError(error, 'ESRCH') && !isSystemError(error, 'EPERM')) throw error;
   }
 }
@@ -206,13 +206,13 @@ function collect(
   let kept = 0;
   let truncated = false;
   stream?.on('data', (chunk: Buffer) => {
-    const room = maxBytes - kept;
-    if (chunk.length > room) truncated = true;
-    if (room > 0) {
-      chunks.push(chunk.subarray(0, room));
-      onText?.(chunk.subarray(0, room).toString('utf8'));
+    const bytesLeft = maxBytes - kept;
+    if (chunk.length > bytesLeft) truncated = true;
+    if (bytesLeft > 0) {
+      chunks.push(chunk.subarray(0, bytesLeft));
+      onText?.(chunk.subarray(0, bytesLeft).toString('utf8'));
     }
-    kept += Math.min(chunk.length, Math.max(room, 0));
+    kept += Math.min(chunk.length, Math.max(bytesLeft, 0));
   });
   return {
     text: (encoding = 'utf8') => Buffer.concat(chunks).toString(encoding),

@@ -1,19 +1,19 @@
-// Which processes have a socket open, found by a walk over /proc. Bounded in descriptors and time, and lets others run between
-// slices. Never decides which of several processes is the one that serves.
+// Finds the processes that have a socket open, by a walk over /proc. Bounded in descriptors and time, with pauses for the event
+// loop. The caller decides which of several processes serves.
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { listPids, listProcNames, readProcLink } from './proc-files.js';
 import { findProcess, type ProcessInfo } from './processes.js';
 
 export interface SocketHolder {
   readonly process: ProcessInfo;
-  /** Its link in /proc leads to the socket for as long as the process has it open. */
+  /** Link in /proc that leads to the socket while the process has it open. */
   readonly link: string;
   readonly inode: string;
 }
 
 export interface SocketHolders {
   readonly holders: readonly SocketHolder[];
-  /** `no`: a bound ended the walk, or this user may not see all processes. */
+  /** False if a limit ended the walk, or if this user may not see all processes. */
   readonly isComplete: boolean;
 }
 
@@ -48,7 +48,7 @@ export async function findSocketHolders(
 }
 
 function holdersIn(pid: number, names: readonly string[], inodes: ReadonlySet<string>): SocketHolder[] {
-  // Before the descriptors: a process that takes the number over later has another start time.
+  // Read the process before its descriptors: a later process with the same pid has another start time.
   let process: ProcessInfo | undefined;
   const found = new Map<string, SocketHolder>();
   for (const name of names) {
@@ -61,7 +61,7 @@ function holdersIn(pid: number, names: readonly string[], inodes: ReadonlySet<st
   return [...found.values()].filter(isHeld);
 }
 
-/** @returns whether this very process still has the socket open */
+/** @returns true if the same process still has the socket open */
 export function isHeld({ process: { pid, startTicks }, link, inode }: SocketHolder): boolean {
   return findProcess(pid)?.startTicks === startTicks && inodeAt(link) === inode;
 }

@@ -1,6 +1,6 @@
 // The seccomp program of a command in the sandbox, as the bytes of classic BPF that bubblewrap loads: the system calls that no namespace
 // confines, and those that create a user namespace, in which a command would have every capability. Pure: it makes bytes. Not an allow
-// list, because checkers need unknown calls. ENOSYS is the answer of an older kernel, so that a program takes its other way.
+// list, because checkers need unknown calls. Returns ENOSYS as an older kernel does, so that a program uses its fallback.
 import { constants } from 'node:os';
 
 interface Machine {
@@ -66,22 +66,23 @@ const answers = {
   forbid: errnoAnswer | constants.errno.EPERM,
 } as const;
 
-/** Steps that look at the first argument of a call. */
+/** Steps that compare the first argument of a call. */
 type Block = 'family' | 'flags';
 type Target = 'next' | Block | keyof typeof answers;
-/** What is done, with which number, and where it goes on when that holds, and when not. */
+/** An operation, its operand, and the targets if its condition holds and if not. */
 type Step = readonly [code: keyof typeof codes, operand: number, holds?: Target, fails?: Target];
 
 export interface SystemCallFilters {
-  /** Refuses new user namespaces. */
+  /** Rejects new user namespaces. */
   readonly confined: Uint8Array;
-  /** For a command that needs user namespaces: permits them, and refuses everything else. */
+  /** For a command that needs user namespaces: permits them, and rejects the other calls of this filter. */
   readonly nested: Uint8Array;
 }
 
 /**
+ * Creates the filters for an architecture.
  * @param machine as `process.arch`
- * @returns arrays of struct sock_filter; undefined for a machine whose numbers are not known here
+ * @returns arrays of struct sock_filter; undefined for an architecture with system call numbers that are not listed here
  */
 export function systemCallFilters(machine: string): SystemCallFilters | undefined {
   const known = machines.get(machine);
@@ -94,7 +95,7 @@ function filterOf({ audit, numbers, foreignFrom }: Machine, namespaces: readonly
   const refused = [...uring, ...missing.map((name) => numbers[name])];
   return assemble({
     start: [
-      // First: in another architecture the same number is another call.
+      // Compare the architecture first, because the same number is another call in another architecture.
       ['load', at.architecture],
       ['jumpIfEqual', audit, 'next', 'refuse'],
       ['load', at.number],
@@ -114,7 +115,7 @@ function filterOf({ audit, numbers, foreignFrom }: Machine, namespaces: readonly
   });
 }
 
-/** Entering a namespace takes a capability in it, so setns is of use only together with a new user namespace. */
+/** setns needs a capability in the target namespace, so that it is usable only together with a new user namespace. */
 function namespaceSteps({ numbers }: Machine): Step[] {
   return [
     ['jumpIfEqual', clone3, 'refuse', 'next'],
@@ -126,7 +127,7 @@ function namespaceSteps({ numbers }: Machine): Step[] {
 
 const stepBytes = 8;
 
-/** A jump counts the steps that it leaves out, and goes forward only. The answers come last. */
+/** Encodes the steps. A jump is forward only and counts the skipped steps. The results are the last steps. */
 function assemble({ start, family, flags }: Readonly<Record<'start' | Block, readonly Step[]>>): Uint8Array {
   const ends = (Object.keys(answers) as (keyof typeof answers)[]).map(
     (name): Step => ['answer', answers[name]],

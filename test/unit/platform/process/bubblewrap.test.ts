@@ -75,7 +75,7 @@ describe('the arguments of bubblewrap', () => {
     assert.match(argvOf({ user: { ...user, groups: [] } }), /--regid=8 --clear-groups --inh-caps/);
   });
 
-  it('can do without a user namespace for root, and then tell of the command from outside', () => {
+  it('can omit the user namespace for root, and reports the status of the command from outside then', () => {
     const argv = argvOf({ user, userNamespace: 'no' });
     assert.doesNotMatch(argv, /--unshare-user/);
     assert.ok(argv.indexOf('--json-status-fd') < argv.indexOf('/b/setpriv'));
@@ -176,7 +176,7 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
       assert.equal(killed.kind === 'killed' && killed.signal, 'SIGTERM');
     });
 
-    it(`tells a command that kills all it can reach from a failed set-up, with ${userNamespace} user namespace`, async () => {
+    it(`distinguishes a command that kills all it can reach from a failed setup, with ${userNamespace} user namespace`, async () => {
       const ended = await run(['sh', '-c', 'kill -9 -1; kill -9 $$'], { userNamespace });
       assert.equal(ended.kind === 'killed' && ended.signal, 'SIGKILL');
     });
@@ -193,7 +193,7 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
 
   for (const userNamespace of isRoot ? (['yes', 'no'] as const) : (['yes'] as const)) {
     it(
-      `has no way out by a system call, with ${userNamespace} user namespace`,
+      `cannot escape by a system call, with ${userNamespace} user namespace`,
       needs('python3', 'python3'),
       async () => {
         const { confined: systemCalls } = filtersHere();
@@ -257,7 +257,7 @@ print(sum(numbers), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), subprocess
     assert.equal(node.kind === 'exited' && node.stdout, '42 child\n', JSON.stringify(node));
   });
 
-  it('says when bubblewrap itself cannot be started', async () => {
+  it('reports that bubblewrap itself cannot be started', async () => {
     assert.equal((await run(['true'], {}, '/nonexistent/bwrap')).kind, 'not-boxed');
   });
 });

@@ -17,9 +17,9 @@ const adjtimex = (status: string): string =>
 
 describe('askClockSync', () => {
   const cases: readonly (readonly [string, Readonly<Record<string, string>>, ClockSync])[] = [
-    ['systemd says yes', { timedatectl: 'yes\n' }, 'synchronised'],
-    ['systemd says no', { timedatectl: 'no\n' }, 'unsynchronised'],
-    ['nobody is there', {}, 'unknown'],
+    ['systemd reports yes', { timedatectl: 'yes\n' }, 'synchronised'],
+    ['systemd reports no', { timedatectl: 'no\n' }, 'unsynchronised'],
+    ['no program is installed', {}, 'unknown'],
     ['systemd is not running', { timedatectl: '' }, 'unknown'],
     [
       'systemd is not running, and adjtimex is there',

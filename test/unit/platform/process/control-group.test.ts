@@ -1,5 +1,5 @@
-// A stub of the kernel's tree: directories and plain files. What is held here is which files are written with what, and
-// that nothing is touched that is not ours; what the kernel does then, by test/exhaustive/systemd/systemd-control-groups.test.ts.
+// A stub of the kernel tree: directories and plain files. These cases check the written files and that no other group is
+// changed. test/exhaustive/systemd/systemd-control-groups.test.ts checks the effect in the kernel.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -38,7 +38,7 @@ const yes = async (): Promise<boolean> => true;
 const bounds = { maxMemoryBytes: 5_000_000, maxProcesses: 10 };
 
 describe('control groups of commands', () => {
-  it('are below the unit, beside the agent, who has moved aside', async () => {
+  it('are below the unit, beside the group into which the agent moved', async () => {
     using dir = tempDir();
     const { unit, ...places } = tree(dir);
     const asked: string[] = [];
@@ -59,7 +59,7 @@ describe('control groups of commands', () => {
     assert.equal(content('cgroup.kill'), '1');
   });
 
-  it('say when their bound of memory has killed', async () => {
+  it('report that their memory limit has killed a process', async () => {
     using dir = tempDir();
     const { unit, ...places } = tree(dir);
     const groups = await findControlGroups({ ...places, isDelegated: yes });
@@ -80,7 +80,7 @@ describe('control groups of commands', () => {
     'in a session of a person': { path: '/user.slice/session-3.scope' },
     'in a slice': { path: '/system.slice' },
     'without the controllers': { controllers: 'cpu pids' },
-    'beside a process of somebody else': { pids: [process.pid, 1] },
+    'beside another process': { pids: [process.pid, 1] },
   };
   for (const [name, options] of Object.entries(without)) {
     it(`are not made ${name}, and nothing is touched`, async () => {

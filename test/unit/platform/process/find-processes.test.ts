@@ -1,4 +1,4 @@
-// Who holds a generation, on tables made by hand for what the kernel can say.
+// Users of a generation, on hand-made tables of all forms that the kernel has.
 import assert from 'node:assert/strict';
 import { mkdirSync, realpathSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -58,7 +58,7 @@ describe('findGenerationUsers', () => {
     assert.deepEqual([holders[2]?.command, processes, isComplete], ['named', 4, true]);
   });
 
-  it('finds mounts of the host itself, which no process owns, and tells each once', async () => {
+  it('finds mounts of the host itself, which no process owns, and lists each once', async () => {
     using dir = tempDir(onDisk());
     const mount = '90 27 254:0 POLICY/generations/3 /srv/jail/p ro shared:7 - ext4 /dev/vda rw\n';
     const copied = { namespace: 'mnt:[2]', mountinfo: `${rootMount}${mount}` };
@@ -90,7 +90,7 @@ describe('findGenerationUsers', () => {
     using dir = tempDir(onDisk());
     const container = '90 1 0:60 / / rw - overlay o rw\n91 90 254:0 POLICY /policy ro - ext4 /dev/vda rw\n';
     const { lines } = await find(dir, {
-      // What looks like our path there is the container's own, and the other way round.
+      // An equal path in the container is a file of the container, and vice versa.
       10: { namespace: 'mnt:[2]', mountinfo: container, cwd: '/policy/generations/3' },
       11: { namespace: 'mnt:[2]', mountinfo: container, cwd: 'POLICY/generations/4' },
       12: { cwd: '/policy/generations/5' },
@@ -151,7 +151,7 @@ describe('findGenerationUsers', () => {
 describe('the limits of findGenerationUsers', () => {
   const cwd = { cwd: 'POLICY/generations/3' };
 
-  it('are said to be reached: entries, bytes, holders', async () => {
+  it('are reported when reached: entries, bytes, users', async () => {
     for (const limits of [{ maxEntries: 5 }, { maxHolders: 2 }]) {
       using dir = tempDir(onDisk());
       const found = await find(dir, { 10: cwd, 11: cwd, 12: cwd }, { limits });
@@ -175,7 +175,7 @@ describe('the limits of findGenerationUsers', () => {
     assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).isComplete, false);
   });
 
-  it('are said to be reached: time', async () => {
+  it('are reported when reached: time', async () => {
     using dir = tempDir(onDisk());
     const policy = dir.join('policy');
     mkdirSync(policy);

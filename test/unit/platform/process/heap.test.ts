@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createPieceCollector } from '../../../../src/platform/process/heap.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 
-/** A burst of short-lived objects of which many live through a collection: it makes the nursery grow. */
+/** A burst of short-lived objects. Many of them survive a collection, so that the young generation would grow. */
 const burst = `
   const kept = [];
   for (let i = 0; i < 3_000_000; i++) { kept.push({ i, text: 'x' + i }); if (kept.length > 60_000) kept.length = 0; }
@@ -41,7 +41,7 @@ describe('#createPieceCollector', () => {
     assert.equal(collections, 2);
   });
 
-  it('frees what nobody holds, and leaves no collector to others', () => {
+  it('frees unused chunks, and exposes no collector to other code', () => {
     const used = createPieceCollector();
     const before = process.memoryUsage().arrayBuffers;
     for (let piece = 0; piece < 2000; piece++) used(Buffer.allocUnsafeSlow(64_000).length);

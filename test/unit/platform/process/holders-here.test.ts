@@ -10,7 +10,7 @@ import { holderLine } from '../../../kit/disk/holder-line.js';
 import { onDisk, tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
-/** A program that holds something while the test looks; its own directory is `cwd`. */
+/** Runs a program with the working directory `cwd`, and optionally an open file, during `act`. */
 async function holding<T>(cwd: string, act: (child: ChildProcess) => Promise<T>, file?: string): Promise<T> {
   const stdin = file === undefined ? 'pipe' : openSync(file, 'r');
   const child = spawn('sleep', ['60'], { cwd, stdio: [stdin, 'ignore', 'ignore'] });
@@ -101,7 +101,7 @@ describe('findGenerationUsers on this machine', () => {
   );
 
   const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can become another user' };
-  it('passes over processes that its user may not look at, and counts them', asRoot, async () => {
+  it('skips processes that its user may not read, and counts them', asRoot, async () => {
     using dir = tempDir(onDisk());
     mkdirSync(dir.join('policy'));
     const result = await runScript(`

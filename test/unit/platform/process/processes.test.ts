@@ -28,7 +28,7 @@ describe('finding a process', () => {
     assert.deepEqual(findProcess(process.pid), self);
   });
 
-  it('counts the fields of a program whose name has spaces and parentheses', async () => {
+  it('parses the fields of a program with spaces and parentheses in its name', async () => {
     using dir = tempDir();
     const program = dir.join('a) R 1 (b');
     execFileSync('cp', ['/bin/sleep', program]);
@@ -65,7 +65,7 @@ describe('finding a process', () => {
 });
 
 describe('the children of a process', () => {
-  it('are those that live; a zombie is none', async () => {
+  it('are the living ones, without zombies', async () => {
     const parent = spawn('sh', ['-c', 'sleep 0 & sleep 1000 & sleep 1000 & exec sleep 1000'], {
       stdio: 'ignore',
     });
@@ -79,7 +79,7 @@ describe('the children of a process', () => {
         children,
       );
       for (const child of children) process.kill(child.pid, 'SIGKILL');
-      // Nobody waits for them: what is left of them has no policy.
+      // The zombies that remain use no policy.
       await until(() => childrenOf(pid).length === 0);
     } finally {
       parent.kill('SIGKILL');
@@ -88,7 +88,7 @@ describe('the children of a process', () => {
     assert.deepEqual(childrenOf(pid), []);
   });
 
-  it('say in their title that they take nothing new', async () => {
+  it('show in their title that they accept no new connection', async () => {
     const title = 'nginx: worker process is shutting down';
     const draining = spawn('bash', ['--norc', '-c', `exec -a "${title}" sleep 1000`], { stdio: 'ignore' });
     try {
@@ -112,7 +112,7 @@ describe('reading a pid file', () => {
     }
   });
 
-  it('takes nothing else, least of all pids that mean everybody', () => {
+  it('rejects every other text, in particular pids that address all processes', () => {
     using dir = tempDir();
     const bad = ['', '0', '1', '-1', '-4711', '+4711', '0x12', '12 13', '4711a', '047', '1e3', '99999999999'];
     for (const text of [...bad, `4711${' '.repeat(100)}`]) {
@@ -129,7 +129,7 @@ describe('reading a pid file', () => {
     assert.equal(readPidFile(dir.join('folder')), undefined);
   });
 
-  it('follows no link: it could mean the pid file of somebody else', () => {
+  it('follows no link, which could lead to the pid file of another program', () => {
     using dir = tempDir();
     writeFileSync(dir.join('other'), '4711\n');
     symlinkSync('other', dir.join('pid'));

@@ -1,4 +1,4 @@
-// How commands end, on real processes: every way is a result, nothing outlives it, and nothing leaks in.
+// The ends of commands, on real processes: every end is a result, no process remains, and nothing is inherited.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -30,14 +30,14 @@ function ran(result: CommandResult): Ran {
   return result as Ran;
 }
 
-/** Runs a script whose deadline expires as soon as it has written to stderr. */
+/** Runs a script with a timeout that expires as soon as the script has written to stderr. */
 async function lateAfterStderr(t: TestContext, script: string): Promise<Ran> {
   const timeoutMs = 61_004;
   const deadline = heldTimer(t, timeoutMs);
   return ran(await sh(script, { timeoutMs, onStderr: () => void deadline.fire() }));
 }
 
-describe('what a command is given', () => {
+describe('the environment of a command', () => {
   it('is no descriptor that a script above us has left open', () => {
     using dir = tempDir();
     const module = new URL('../../../../src/platform/process/run-command.js', import.meta.url).href;
@@ -113,7 +113,7 @@ describe('what a command is given', () => {
 });
 
 describe('how a command ends', () => {
-  it('says the exit code, and keeps the two streams apart', async () => {
+  it('returns the exit code, and both streams separately', async () => {
     const result = ran(await sh('echo out; echo err >&2; exit 7'));
     assert.equal(result.kind, 'exited');
     assert.equal(result.kind === 'exited' && result.exitCode, 7);
@@ -123,12 +123,12 @@ describe('how a command ends', () => {
     assert.ok(result.durationMs > 0);
   });
 
-  it('says the signal that killed it', async () => {
+  it('returns the signal that killed it', async () => {
     const result = await sh('kill -SEGV $$');
     assert.equal(result.kind === 'killed' && result.signal, 'SIGSEGV');
   });
 
-  it('says that a program is missing', async () => {
+  it('reports a missing program', async () => {
     const result = await runCommand({
       argv: ['writ-no-such-program'],
       timeoutMs: 60_000,
@@ -138,7 +138,7 @@ describe('how a command ends', () => {
     assert.match(result.kind === 'not-started' ? result.reason : '', /ENOENT/);
   });
 
-  it('says that a program may not be executed', async () => {
+  it('reports a program that may not be executed', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('check'), '#!/bin/sh\nexit 0\n');
     chmodSync(dir.join('check'), 0o644);
@@ -146,7 +146,7 @@ describe('how a command ends', () => {
     assert.match(result.kind === 'not-started' ? result.reason : '', /EACCES/);
   });
 
-  it('says that a working directory is missing', async () => {
+  it('reports a missing working directory', async () => {
     assert.equal((await sh('true', { cwd: '/no/such/place' })).kind, 'not-started');
   });
 
@@ -168,7 +168,7 @@ describe('how a command ends', () => {
 });
 
 describe('the bound on output', () => {
-  it('keeps the first bytes of each stream and says that more was dropped', async () => {
+  it('keeps the first bytes of each stream and reports that more was dropped', async () => {
     const result = ran(await sh('printf 1234567890; printf abc >&2', { maxOutputBytes: 4 }));
     assert.equal(result.stdout, '1234');
     assert.equal(result.stderr, 'abc');

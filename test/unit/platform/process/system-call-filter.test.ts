@@ -19,7 +19,7 @@ interface Call {
   readonly nr: number;
   /** The first argument: a family or flags. */
   readonly family?: number;
-  /** The upper half of the first argument, which socket(2) does not look at. */
+  /** The upper half of the first argument, which socket(2) ignores. */
   readonly high?: number;
 }
 
@@ -184,7 +184,7 @@ describe('the filter of system calls', () => {
     });
   }
 
-  it('is not made for a machine whose numbers it does not know', () => {
+  it('is not created for an unknown architecture', () => {
     for (const machine of ['riscv64', 'ia32', 'constructor'])
       assert.equal(systemCallFilters(machine), undefined);
   });
