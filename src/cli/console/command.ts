@@ -1,5 +1,5 @@
-// What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
-// run time, so that the table of commands costs nothing. How answers look is render's.
+// The interface of a command: its flags and its answer. Types with few constructors. It imports nothing at run time, so that
+// the table of commands loads fast. render.ts formats answers.
 import type { ErrorCode } from '../../core/error-codes.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Amount, WorkReport } from '../../core/work-report.js';
@@ -9,17 +9,17 @@ import type { CommonFlags, FlagTable } from './flags.js';
 export type StepState = 'ok' | 'warn' | 'FAIL' | 'skip';
 
 /**
- * The narration of a command, on stderr. On a terminal the step under way is one live line that its end
- * replaces; elsewhere each finished step is one line with tabs. Nothing here is the answer.
+ * The progress of a command, on stderr. On a terminal the current step is one progress line, which its end replaces. Without
+ * a terminal each finished step is one line with tabs. The answer is never printed here.
  */
 export interface Reporter extends WorkReport {
-  /** A step is under way; a second call for the same step changes the live line. */
+  /** Begins a step; a second call for the same step changes its progress line. */
   begin(step: string, text?: string): void;
-  /** Changes the live line of a terminal, ten times a second at most; without one nothing is said. */
+  /** Changes the progress line at most ten times a second; without a terminal it prints nothing. */
   progress(step: string, amount: Amount, text?: string): void;
-  /** A step has ended; its time since `begin` is shown. The default state is `ok`. */
+  /** Ends a step and prints its duration since `begin`. The default state is `ok`. */
   finish(step: string, text: string, state?: StepState): void;
-  /** A step has ended with nothing to say: its live line goes. */
+  /** Ends a step without output and removes its progress line. */
   drop(step: string): void;
   /** A line that belongs to the step before it. */
   note(text: string): void;
@@ -39,7 +39,7 @@ export interface Surroundings {
   readonly releasedAtMs?: number;
   /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
   readonly directory?: string;
-  /** Where unit files are; left out: where systemd looks. */
+  /** Folders of unit files; left out: those of systemd. */
   readonly unitFolders?: readonly string[];
   /** Where the built site of the documentation is; left out: where the package of this program has it, if it came in one. */
   readonly docsFolder?: string;
@@ -53,8 +53,8 @@ export interface Surroundings {
 export interface CommandContext {
   readonly reporter: Reporter;
   /**
-   * Prints an answer before the end: a command that goes on running says what it does now. With --json the
-   * answers are one a line, the last is the result.
+   * Prints an answer before the end, for a command that continues to run. With --json each answer is one line, and the last
+   * one is the result.
    */
   announce(answer: Answer): void;
   /**
@@ -85,7 +85,7 @@ export interface Answer {
   readonly outcome: string;
   /** Left out: 0. */
   readonly exitCode?: number;
-  /** How good that is, which its colour repeats; left out where the exit code says it. */
+  /** Health level, which sets the colour; left out if the exit code determines it. */
   readonly level?: HealthLevel;
   /** Further members of the JSON object: times as ISO 8601, digests as `sha256:...`, camelCase. */
   readonly details: Readonly<Record<string, unknown>>;
@@ -95,9 +95,9 @@ export interface Answer {
   readonly kept?: readonly string[];
   /** The one line to paste next. */
   readonly next?: string | undefined;
-  /** The one line that takes back what was done: nobody pastes it by mistake. */
+  /** The command that undoes this one; on its own line, so that it is not pasted by mistake. */
   readonly undo?: string | undefined;
-  /** The code in it, whose page says what to do about it. */
+  /** An error code in the answer; the output names its page. */
   readonly docs?: ErrorCode | undefined;
 }
 

@@ -1,5 +1,5 @@
-// What a person is told who may not read or write what a command needs: that is no bug of ours. Pure; an agent takes such an
-// error for one, since nobody but itself is to have made its files.
+// The error of a user without permission to read or write a file of a command, which is no bug of Writ. Pure functions. An
+// agent reports such an error as a bug, because only the agent itself creates its files.
 import { isSystemError, WritError } from '../../core/errors.js';
 
 /** @returns DISK_DENIED with the same words and facts where the system denied something, else the error as it is */

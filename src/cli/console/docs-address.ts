@@ -1,5 +1,5 @@
-// Where the page of an error code is: below WRIT_DOCS_URL, in the package that this program came with, or in `writ help CODE` alone.
-// Reads the environment and the disk when a page is named, never before: a command that ends well looks nothing up.
+// Finds the page of an error code: below WRIT_DOCS_URL, in the installed package, or only in `writ help CODE`. Reads the
+// environment and the disk only for an error, so that a successful command does not need them.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,7 +15,7 @@ const packagedSite = '/usr/share/doc/writ/html';
 
 export type DocsPlaces = Pick<Surroundings, 'env' | 'docsFolder'>;
 
-/** What is said of a page: the command that prints it, and its address where it has one. */
+/** The command that prints a page, and the address of the page if it has one. */
 export interface DocsPage {
   readonly docs: string;
   readonly docsUrl?: string;
@@ -42,7 +42,7 @@ function addressOf(code: ErrorCode, { env, docsFolder }: DocsPlaces): string | t
   if (configured !== '') return pageBelow(configured, code) ?? invalid;
   const folder = docsFolder ?? siteOfPackage(import.meta.dirname);
   const page = folder && join(folder, 'errors', code, 'index.html');
-  // Whoever installs without documents (dpkg's path-exclude) has the package and not the page.
+  // An installation without documents (path-exclude of dpkg) has the package but not the page.
   return page && existsSync(page) ? pathToFileURL(page).href : undefined;
 }
 

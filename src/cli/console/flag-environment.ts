@@ -5,7 +5,7 @@ import type { Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { Surroundings } from './command.js';
 
-/** Set by Writ for the programs that it runs. A flag whose name would be one of these has no variable. */
+/** Variables that Writ sets for the programs that it runs. A flag with one of these names has no variable. */
 export const namesOfPrograms: ReadonlySet<string> = new Set([
   'WRIT_SIGN_FILE',
   'WRIT_SIGN_ROLE',
@@ -20,8 +20,8 @@ const formerOfFleetServe: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param command as `withdraw` or `repo status`
- * @returns the variable of this flag; undefined for one without a value, and for one whose name means something else
+ * @param command such as `withdraw` or `repo status`
+ * @returns the variable of this flag; undefined for a flag without a value, and for a name that has another meaning
  */
 export function environmentName(command: string, option: Option): string | undefined {
   if (!takesValue(option)) return undefined;

@@ -25,7 +25,7 @@ export function shareFlag(text: string): number {
 /** As much as the agent takes. */
 const maxReasonCharacters = 200;
 
-/** Why somebody acts, in a few words. */
+/** Parses the short reason of an operator. @throws an error of commander for an empty or long text */
 export function reasonFlag(text: string): string {
   if (text !== '' && text.length <= maxReasonCharacters) return text;
   throw new InvalidArgumentError(`A reason has 1 to ${maxReasonCharacters} characters.`);

@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from '#commander';
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
 export type Flag<Value> = Option & {
   readonly value?: Value;
-  /** Names of flags that say the same thing in another way: where one of them was typed, this one's variable is not read. */
+  /** Names of alternative flags. If one of them was typed, the variable of this flag is not read. */
   readonly rivals?: readonly string[];
 };
 
@@ -49,7 +49,7 @@ export function required<Value = string>(flags: string, text: string, parse?: Pa
   return option as Flag<Value>;
 }
 
-/** @returns a flag that has this value when it is left out. @param shown what the help says of the value */
+/** @returns a flag with a default value. @param shown the text of the default value in the help */
 export function preset<Value>(
   flags: string,
   text: string,
@@ -61,7 +61,7 @@ export function preset<Value>(
   return option as Flag<Value>;
 }
 
-/** @returns the flag, whose variable is not read where one of the others was typed. @param rivals as `tokenFile` */
+/** @returns the flag with alternatives: its variable is not read if one of them was typed. @param rivals such as `tokenFile` */
 export function besides<Value>(flag: Flag<Value>, ...rivals: readonly string[]): Flag<Value> {
   return Object.assign(flag, { rivals });
 }

@@ -1,5 +1,5 @@
-// What `writ help CODE` says: the page of an error code, for whoever has no network; and the codes that a mistyped one may mean.
-// Pure text of the catalogue; it writes nothing.
+// The text of `writ help CODE`: the page of an error code, which needs no network, or similar codes for a mistyped one. Pure
+// functions.
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { errorPage } from '../../core/error-docs.js';
 
@@ -32,7 +32,7 @@ export function codeText(name: string): string | undefined {
 }
 
 const maxNear = 5;
-/** Longer than any code: nobody means one by it, and the distance is not computed. */
+/** Longer than any code: no similar code is searched for a longer text. */
 const maxName = 60;
 
 /** @returns codes that were perhaps meant, the nearest first: all that have the text in them, else those that differ little */

@@ -1,5 +1,5 @@
-// What `writ help TOPIC` says: what no single command can. Texts alone; the last word on each is the page that it names. A contract
-// test holds the exit codes to those of errors.
+// The texts of `writ help TOPIC`, for topics that concern several commands. The page that a text names is authoritative. A
+// contract test compares the exit codes with those of errors.
 
 const exitCodes = `Exit codes, the same of every command unless its own help says otherwise:
 

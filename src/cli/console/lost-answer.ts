@@ -22,7 +22,7 @@ export interface LostAnswer {
   readonly failureExitCode: number | undefined;
 }
 
-/** @returns the exit code of a command whose answer is lost */
+/** @returns the exit code of a command with an answer that could not be printed */
 export function exitCodeOfLostAnswer({ answer, exitCode, ...rest }: LostAnswer): number {
   // What is shown once, as a new passphrase, cannot be had in another way.
   const isNeeded = rest.isOnlyAnswer || (answer.kept ?? []).length > 0;

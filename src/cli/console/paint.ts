@@ -27,7 +27,7 @@ export function isPainted(
   return choice === 'always' || (choice === 'auto' && takesColors(stream, env));
 }
 
-/** As styleText judges, which looks at the environment of the process whatever we were given. */
+/** @returns true if the stream accepts colours, as styleText decides, but from the given environment */
 function takesColors(stream: Partial<NodeJS.WriteStream>, env: Surroundings['env']): boolean {
   if (env['FORCE_COLOR'] !== undefined) return WriteStream.prototype.getColorDepth(env) > 2;
   return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;

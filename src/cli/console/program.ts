@@ -114,7 +114,7 @@ class WritCommand extends Command {
   }
 }
 
-/** @returns the flags that say the same thing in another way: a flag beats the environment, also that of its rivals */
+/** @returns the alternative flags: a typed flag has precedence over the environment, also over that of its alternatives */
 function rivalsIn(command: Command, { rivals = [] }: Flag<unknown>): readonly Option[] {
   return command.options.filter((one) => rivals.includes(one.attributeName()));
 }
@@ -152,7 +152,7 @@ function createProgram(
 }
 
 interface Listener {
-  /** The command whose name was typed, before its flags are read. */
+  /** Called with the typed command before its flags are read. */
   typed(name: string, command: Command): void;
   found(invocation: Invocation): void;
 }
@@ -192,8 +192,8 @@ function completeCommand(sub: Command, name: string, definition: CommandDefiniti
   sub.addHelpText('after', `\nExit codes:\n${exitCodes}`);
 }
 
-/** @returns the first word that looks like a flag, and is none of the command's */
-function strangeIn(argv: readonly string[], { options }: Command): string | undefined {
+/** @returns the first argument in the form of a flag that the command does not have */
+function findUnknownFlag(argv: readonly string[], { options }: Command): string | undefined {
   const end = argv.indexOf('--');
   const words = (end === -1 ? argv : argv.slice(0, end)).map((word) => word.split('=')[0] ?? '');
   return words.find((word) => word.startsWith('--') && !options.some(({ long }) => long === word));
@@ -208,13 +208,17 @@ interface Typed {
   readonly command: Command;
 }
 
-/** Of a command that was found. What was mistyped is said before what is missing for it. */
+/** The error of a known command with wrong flags. A mistyped flag is reported before a missing one. */
 function flagError(error: CommanderError, { name, command }: Typed, argv: readonly string[]): WritError {
   const isMissing = error.code === 'commander.missingMandatoryOptionValue';
-  const strange = isMissing ? strangeIn(argv, command) : undefined;
-  const said = strange === undefined ? error : refusalOf(strange, command);
-  const isUnknown = said.code === 'commander.unknownOption';
-  return usageError(said, command, isUnknown ? `The flags of writ ${name}: ${flagsOf(command)}.` : undefined);
+  const strange = isMissing ? findUnknownFlag(argv, command) : undefined;
+  const reported = strange === undefined ? error : refusalOf(strange, command);
+  const isUnknown = reported.code === 'commander.unknownOption';
+  return usageError(
+    reported,
+    command,
+    isUnknown ? `The flags of writ ${name}: ${flagsOf(command)}.` : undefined,
+  );
 }
 
 /** With commander's suggestion, which it makes only when it throws. */
@@ -227,14 +231,14 @@ function refusalOf(flag: string, command: Command): CommanderError {
   }
 }
 
-/** @returns the group whose name was typed, as `config`, or the program */
+/** @returns the typed group of commands, such as `config`; otherwise the program */
 function groupTyped(program: Command, [first]: readonly string[]): Command {
   return program.commands.find((one) => one.name() === first && one.commands.length > 0) ?? program;
 }
 
 /** @returns as it is typed, with the groups that it is in */
-function wordsOf(command: Command): string {
-  return command.parent === null ? 'writ' : `${wordsOf(command.parent)} ${command.name()}`;
+function splitArguments(command: Command): string {
+  return command.parent === null ? 'writ' : `${splitArguments(command.parent)} ${command.name()}`;
 }
 
 /** @param hint where commander has no suggestion */
@@ -243,13 +247,13 @@ function usageError(error: CommanderError, parent: Command, hint?: string): Writ
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').trim();
   return suggestion === ''
-    ? new WritError('USAGE', message, { hint: hint ?? `Run ${wordsOf(parent)} --help.` })
+    ? new WritError('USAGE', message, { hint: hint ?? `Run ${splitArguments(parent)} --help.` })
     : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
 }
 
 /** Of the program itself there are too many to name in a line. */
 function commandMissing(parent: Command): WritError {
-  const words = wordsOf(parent);
+  const words = splitArguments(parent);
   if (parent.parent === null)
     return new WritError('USAGE', `${words} needs a command`, {
       hint: 'On a host begin with `writ status`, to sign policy with `writ init`. All commands: `writ --help`.',

@@ -1,5 +1,4 @@
-// How far a step is, as one text for the live line: the amount, its share, the rate, and the time that is left at that rate. Owns no
-// clock and writes nothing.
+// The text of a progress line: amount, share, rate, and the remaining time at that rate. Pure functions.
 import { sizeText } from '../../core/size-text.js';
 import type { Amount } from '../../core/work-report.js';
 

@@ -1,15 +1,15 @@
-// Questions to a person at the terminal, before what cannot be taken back: y/N, or the code of a proposal. Nobody at a
-// terminal and no flag that answers is an error that names the flag.
+// Prompts at the terminal before an irreversible command: y/N, or the code of a proposal. Without a terminal and without the
+// flag for the answer, the error names the flag.
 import { createInterface } from 'node:readline/promises';
 import { WritError } from '../../core/errors.js';
 import { isSameCode } from '../../publisher/root/proposal-file.js';
 import type { CommandContext } from './command.js';
 
 /**
- * Anything but y is no.
+ * Asks for confirmation. Every answer except y is a refusal.
  * @param question one line without the `[y/N]`
- * @returns false when the person refused
- * @throws WritError USAGE when nobody can be asked; INTERRUPTED
+ * @returns false after a refusal
+ * @throws WritError USAGE without a terminal; INTERRUPTED
  */
 export async function askYes(
   question: string,
@@ -19,7 +19,7 @@ export async function askYes(
   if (flags.yes === true) return true;
   if (!context.canAsk) {
     throw new WritError('USAGE', `${question} There is no terminal to ask on`, {
-      hint: 'Say --yes to do not ask for confirmation.',
+      hint: 'Use --yes to skip the confirmation.',
     });
   }
   const answer = await askLine(`${question} [y/N] `, context);
@@ -29,10 +29,11 @@ export async function askYes(
 const maxAttempts = 3;
 
 /**
- * Asks for the code, as compared by voice: what stands between a swapped file in the mail and a signature.
- * @param code as `3f1a-77c2-90ab-11de`
+ * Asks for the code of a proposal, which operators compare by voice. It prevents a signature on a file that an attacker
+ * replaced in the mail.
+ * @param code such as `3f1a-77c2-90ab-11de`
  * @param given the value of --confirm
- * @throws WritError PROPOSAL_CODE for another code, USAGE when nobody can be asked, INTERRUPTED
+ * @throws WritError PROPOSAL_CODE for another code, USAGE without a terminal, INTERRUPTED
  */
 export async function confirmCode(
   code: string,
@@ -68,10 +69,10 @@ function otherCode(): WritError {
 async function askLine(question: string, { signal, surroundings }: CommandContext): Promise<string> {
   const lines = createInterface({ input: surroundings.stdin, output: surroundings.stderr });
   try {
-    // Node itself ends a question at the two keys only; one whose input just ends would wait for ever.
+    // Node ends a prompt only at the two keys; after the end of its input the prompt would wait for ever.
     const closed = new Promise<never>((_resolve, reject) => {
       for (const event of ['SIGINT', 'close'] as const) {
-        lines.once(event, () => reject(new Error(`the terminal said ${event}`)));
+        lines.once(event, () => reject(new Error(`the terminal sent ${event}`)));
       }
     });
     return await Promise.race([lines.question(question, { signal }), closed]);

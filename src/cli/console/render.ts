@@ -1,6 +1,6 @@
-// All that commands print on stdout and stderr: answers, errors, narration, colours and JSON.
-// Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
-// printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
+// Prints all output of commands on stdout and stderr: answers, errors, progress, colours and JSON. Untrusted text (revisions,
+// file names, hook output) is printed with control characters escaped, so that a bundle cannot control the terminal of the
+// reader.
 
 import { type ErrorCode, exitCodeOfKind, type WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
@@ -121,21 +121,21 @@ function levelOf(exitCode = 0): HealthLevel {
     : 'critical';
 }
 
-/** What does not fit is counted: a page that scrolls would hide its first line, which says how it is. */
+/** Counts the lines that do not fit, because a page that scrolls would hide its first line, which is the summary. */
 function pageOf(stdout: NodeJS.WriteStream, lines: readonly string[]): string {
-  const room = Math.max(3, stdout.rows ?? lines.length + 1) - 1;
-  const left = lines.length - room + 1;
+  const rows = Math.max(3, stdout.rows ?? lines.length + 1) - 1;
+  const left = lines.length - rows + 1;
   const page = left <= 1 ? lines : [...lines.slice(0, -left), `(${left} more lines)`];
   return `${clearScreen}${page.join('\n')}\n`;
 }
 
-const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
+const outcomeLabel = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
 
 /** @param columns of the terminal that lines must not wrap on; left out: they are complete */
 function linesOfAnswer(answer: Answer, paint: Paint, places: DocsPlaces, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map((line) => fit(printable(line), columns));
-  const first = lines[0]?.replace(outcomeWord, (word) => paint(style, word));
+  const first = lines[0]?.replace(outcomeLabel, (label) => paint(style, label));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
   const { docs, next, undo } = answer;
   const ends = [
@@ -146,7 +146,7 @@ function linesOfAnswer(answer: Answer, paint: Paint, places: DocsPlaces, columns
   return [...block, ...ends.map((line) => fit(printable(line), columns))];
 }
 
-/** Whoever mistyped or pressed Ctrl-C has read all that the page would say. */
+/** Codes without a page reference: the message of a mistyped or interrupted command is sufficient. */
 const withoutPage: ReadonlySet<ErrorCode> = new Set(['USAGE', 'INTERRUPTED']);
 
 function linesOfError(error: WritError, paint: Paint, options: RenderOptions, places: DocsPlaces): string[] {
@@ -194,7 +194,7 @@ function createReporter(parts: ReporterParts): Reporter {
   return { ...(stderr.isTTY ? terminalReporter(parts) : plainReporter(parts)), warn };
 }
 
-/** More often nobody reads it, and each drawing is a write. */
+/** Interval of updates, because faster updates are not readable and each one is a write. */
 const redrawEveryMs = 100;
 const clearLine = '\r\u001b[2K';
 /** To the first place of the screen, and everything behind it away. */
@@ -269,8 +269,8 @@ function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
     finish: (step, text, state = 'ok') => {
       progressOf.delete(step);
       const style = stateStyle[state];
-      const word = style === undefined ? '' : `${paint(style, state)} `;
-      const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
+      const label = style === undefined ? '' : `${paint(style, state)} `;
+      const body = `  ${printable(step).padEnd(9)} ${label}${printable(text)}`;
       write(`${body}  ${paint('dim', seconds(steps.stop(step)))}`);
     },
     drop: (step) => {
@@ -283,7 +283,7 @@ function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
 }
 
 function fit(line: string, columns: number | undefined): string {
-  // A live line that wraps cannot be cleared by one carriage return.
+  // A progress line that wraps cannot be cleared by one carriage return.
   return columns === undefined || columns === 0 ? line : cutToColumns(line, columns - 1);
 }
 

@@ -1,4 +1,4 @@
-// How long each step of a command took. Owns no clock and says nothing.
+// Measures the duration of each step of a command. Prints nothing.
 import type { Clock } from '../../platform/time/clock.js';
 
 /** Measures steps by their names, one behind the other. */
@@ -12,7 +12,7 @@ export function stopwatch(clock: Clock) {
     running = undefined;
   };
   return {
-    /** Steps come one behind the other: the time of the one before ends here, also where its end is said later. */
+    /** Begins a step. Steps are sequential, so this ends the time of the previous one, even if its end is printed later. */
     start: (step: string): void => {
       if (running?.step === step) return;
       pause();

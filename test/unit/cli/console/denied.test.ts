@@ -10,7 +10,7 @@ import { jsonOf } from '../../../kit/cli/run-writ.js';
 const system = (code: string): Error => Object.assign(new Error(`${code}: x`), { code });
 
 describe('an error of a command', () => {
-  it('is DISK_DENIED where the system denied a file, with what it said of the policy', () => {
+  it('is DISK_DENIED if the system denied a file, with the answer about the policy', () => {
     for (const code of ['EACCES', 'EPERM']) {
       const denied = deniedOr(policyStands(toWritError(system(code)), 17));
       assert.deepEqual([denied.code, denied.message], ['DISK_DENIED', `${code}: x`]);
@@ -26,8 +26,8 @@ describe('an error of a command', () => {
   });
 });
 
-describe('somebody who may not read the files of a host', {
-  skip: process.getuid?.() === 0 ? false : 'only root can become somebody else',
+describe('a user without permission to read the files of a host', {
+  skip: process.getuid?.() === 0 ? false : 'only root can become another user',
 }, () => {
   let installed: InstalledHost;
   before(async () => {
@@ -36,7 +36,7 @@ describe('somebody who may not read the files of a host', {
   after(() => installed[Symbol.dispose]());
 
   for (const command of ['history', 'diff', 'pull', 'verify']) {
-    it(`is told so by ${command}, and sent to report no bug`, async () => {
+    it(`gets this error from ${command}, and no request to report a bug`, async () => {
       using host = copyHost(installed);
       chmodSync(host.dir.path, 0o755);
       const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];

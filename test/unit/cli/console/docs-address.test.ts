@@ -42,7 +42,7 @@ describe('the page of an error code', () => {
     assert.equal(at('file:///srv/my docs/'), `file:///srv/my%20docs/errors/${code}/index.html`);
   });
 
-  it('has no address for what WRIT_DOCS_URL must not be, and says it', () => {
+  it('has no address for an invalid WRIT_DOCS_URL, and reports it', () => {
     for (const url of [
       'docs.example.com',
       'ftp://docs.example.com/',

@@ -1,4 +1,4 @@
-// Which commands change something, and with which exit code a command ends whose answer is lost.
+// The commands that change a host, and the exit code of a command with a lost answer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer } from '../../../../src/cli/console/command.js';

@@ -130,7 +130,7 @@ describe('parseCommandLine', () => {
     await assert.rejects(refused, { code: 'USAGE', hint });
   });
 
-  it('reads no variable of a flag whose rival was typed, and refuses two variables by their names', async () => {
+  it('reads no variable of a flag if an alternative was typed, and rejects two variables by their names', async () => {
     const flags = {
       door: besides(optional('--door <url>', 'one way'), 'gate'),
       gate: besides(optional('--gate <dir>', 'another way'), 'door'),
@@ -157,7 +157,7 @@ describe('parseCommandLine', () => {
     assert.ok(found.kind === 'command' && !('paintName' in found.flags));
   });
 
-  it('refuses an empty value of a flag, also of one whose value is any text', async () => {
+  it('rejects an empty value of a flag, also of one that accepts any text', async () => {
     const text: CommandDefinition = { ...definition, flags: { wall: optional('--wall <file>', 'file') } };
     const entries = [
       { name: 'paint', summary: 'paints', load: () => Promise.resolve({ command: text }) },
@@ -168,7 +168,7 @@ describe('parseCommandLine', () => {
     });
   });
 
-  it('looks at no environment but the one that it is given', async () => {
+  it('reads only the given environment', async () => {
     process.env['WRIT_PAINT_PAINT_NAME'] = 'ochre';
     try {
       const found = await parse('paint', 'wall');
@@ -208,7 +208,7 @@ describe('parseCommandLine', () => {
     await assert.rejects(parse('repo'), alone);
   });
 
-  it('says where to begin when nothing was typed', async () => {
+  it('prints where to begin without arguments', async () => {
     const hint = /^On a host begin with `writ status`, to sign policy with `writ init`\. .*`writ --help`\.$/;
     await assert.rejects(parse(), { code: 'USAGE', message: 'writ needs a command', hint });
   });

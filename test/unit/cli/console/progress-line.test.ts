@@ -30,13 +30,13 @@ describe('how far a step is', () => {
     assert.equal(at(line, 10_000_000, 11_000), '10.0 MB of 2.0 GB, 0 %, 10.0 MB/s, 3:19 left');
   });
 
-  it('says no rate where nothing goes on', () => {
+  it('shows no rate without progress', () => {
     const line = createProgressLine();
     at(line, 5, 0);
     assert.equal(at(line, 5, 10_000), '5 B of 2.0 GB, 0 %');
   });
 
-  it('counts whole files, and the share of one under way', () => {
+  it('counts complete files, and the share of the current one', () => {
     const line = createProgressLine();
     assert.equal(line({ done: 0, total: 4, unit: 'files' }, 0), '0 of 4 files, 0 %');
     assert.equal(line({ done: 1.5, total: 4, unit: 'files' }, 50), '1 of 4 files, 37 %');

@@ -54,7 +54,7 @@ describe('answers', () => {
     assert.equal(err.text(), '');
   });
 
-  it('with --quiet are whole, or their first line and what is shown once, or nothing, as their command says', () => {
+  it('with --quiet are complete, or their first line and secrets, or empty, as their command decides', () => {
     const shown = (quiet?: 'nothing' | 'first-line'): string => {
       const { renderer, out } = rendered({ quiet: true });
       renderer.answer({ ...answer, kept: ['Passphrase  abc'] }, quiet);
@@ -121,7 +121,7 @@ describe('answers', () => {
     });
   }
 
-  it('that change are no longer and no wider than the terminal, and say what is left out', () => {
+  it('that change fit the terminal, and count the omitted lines', () => {
     const lines = ['ACTIVE  日本日本日本日本', ...Array.from({ length: 200 }, (_, index) => `  ${index}`)];
     const drawn = (rows: number, count: number): string[] => {
       const { renderer, out } = rendered({}, { columns: 12, rows });
@@ -200,7 +200,7 @@ describe('errors', () => {
     assert.deepEqual([docs, docsUrl], ['writ help METADATA_EXPIRED', address]);
   });
 
-  it('look for no page where nothing is wrong', () => {
+  it('search for no page without an error', () => {
     const env = {
       get WRIT_DOCS_URL(): string {
         throw new Error('read');
@@ -226,7 +226,7 @@ describe('errors', () => {
     assert.equal(rendered().renderer.error(interrupted, 143), 143);
   });
 
-  it('say what became of the running policy, where the command was to change it', () => {
+  it('show the effect on the running policy if the command changes it', () => {
     const stands = policyStands(error, 17);
     const people = rendered();
     people.renderer.error(stands);
@@ -260,7 +260,7 @@ describe('errors', () => {
 describe('narration', () => {
   const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
 
-  it('says of each step its own time, also where all ends are said at the end', () => {
+  it('shows the time of each step, also if all ends are printed at the end', () => {
     const { renderer, err } = rendered();
     const clock = fakeClock();
     const reporter = renderer.reporter(clock);
@@ -281,7 +281,7 @@ describe('narration', () => {
     assert.deepEqual(times, ['1.0 s', '2.0 s', '3.5 s', 'ok']);
   });
 
-  it('on a terminal says each step once, also with --verbose', async () => {
+  it('on a terminal prints each step once, also with --verbose', async () => {
     const { renderer, err } = rendered({ verbose: true }, { columns: 80 });
     const clock = fakeClock({ nowMs: 0 });
     const reporter = renderer.reporter(clock);
@@ -311,7 +311,7 @@ describe('narration', () => {
     assert.equal(out.text(), '');
   });
 
-  it('on a terminal is one live line that its end replaces, never wider than the terminal', () => {
+  it('on a terminal is one progress line that its end replaces, never wider than the terminal', () => {
     const { renderer, err } = rendered({}, { columns: 20 });
     const reporter = renderer.reporter(clock);
     reporter.begin('fetch', '日'.repeat(100));
@@ -322,7 +322,7 @@ describe('narration', () => {
     assert.ok(done.endsWith('\n') && !live.includes('\n'));
   });
 
-  it('on a terminal leaves no live line behind an answer or an error', () => {
+  it('on a terminal removes the progress line before an answer or an error', () => {
     const error = new WritError('DISK_FULL', 'x');
     for (const end of ['answer', 'error'] as const) {
       const { renderer, err } = rendered({}, { columns: 80 });
@@ -335,7 +335,7 @@ describe('narration', () => {
     }
   });
 
-  it('on a terminal says how far a step is, ten times a second at most', async () => {
+  it('on a terminal shows the progress of a step, at most ten times a second', async () => {
     const { renderer, err } = rendered({}, { columns: 80 });
     const reporter = renderer.reporter(clock);
     const far = (done: number) => reporter.progress('pack', { done, total: 10_000_000, unit: 'bytes' });
@@ -374,14 +374,14 @@ describe('narration', () => {
     assert.ok(err.text().endsWith('  read      both   30 of 100 files, 30 %, 10 files/s, 0:07 left'));
   });
 
-  it('without a terminal does not say how far a step is, also with --verbose', () => {
+  it('without a terminal does not show the progress of a step, also with --verbose', () => {
     const { renderer, err } = rendered({ verbose: true });
     renderer.reporter(clock).progress('pack', { done: 1, total: 2, unit: 'bytes' });
     assert.equal(err.text(), '');
   });
 
   for (const options of [{ quiet: true }, { json: true }]) {
-    it(`on a terminal does not say how far a step is with ${Object.keys(options)}`, () => {
+    it(`on a terminal does not show the progress of a step with ${Object.keys(options)}`, () => {
       const { renderer, out, err } = rendered(options, { columns: 80 });
       renderer.reporter(clock).progress('pack', { done: 1, total: 2, unit: 'bytes' });
       assert.equal(out.text() + err.text(), '');
