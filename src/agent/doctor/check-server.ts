@@ -81,7 +81,11 @@ async function askHttp(url: URL, mirror: MirrorConfig, asker: Asker): Promise<Mi
 }
 
 /** A client of the mirror as the agent has it, that waits less for a connection. */
-export function openMirrorDoor(url: URL, mirror: MirrorConfig, { clock, version, config }: Asker): HttpClient {
+export function openMirrorDoor(
+  url: URL,
+  mirror: MirrorConfig,
+  { clock, version, config }: Asker,
+): HttpClient {
   return openHttpClient(url, {
     limits: { ...config.transport, connectTimeoutMs },
     clock,

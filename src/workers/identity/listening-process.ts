@@ -64,8 +64,9 @@ function choose({ holders, isComplete }: SocketHolders, program: string | undefi
     const hint = 'give `process.unit` or `process.pidFile`';
     if (holders.length > 0)
       return { kind: 'unknown', reason: `the process that has its socket does not run ${program}`, hint };
-    const reason =
-      isComplete ? 'no process has its socket' : 'the process that has its socket cannot be seen';
+    const reason = isComplete
+      ? 'no process has its socket'
+      : 'the process that has its socket cannot be seen';
     return { kind: 'unknown', reason, hint };
   }
   const chosen = chooseHolder([...byPid.keys()].map((pid) => ({ pid, ancestors: ancestorsOf(pid) })));
