@@ -1,4 +1,4 @@
-// What the versions of a schema are made with: tables of texts and whole numbers, and the condition of an index of few rows.
+// Builders for the versions of the schema: a table of texts and whole numbers, and the condition of a partial index.
 import { type CreateTableBuilder, expressionBuilder, type Kysely } from 'kysely';
 
 export type AnyTables = Record<string, Record<string, unknown>>;
@@ -21,7 +21,10 @@ export async function createTable(
   await builder.execute();
 }
 
-/** Of an index: what asks by it has the same words, with no bound value. */
+/**
+ * The condition of a partial index. A query has to repeat this expression literally, without a bound value: else the database does
+ * not use the index.
+ */
 export function isPositive(column: string) {
   const eb = expressionBuilder<Record<string, Record<string, number>>, string>();
   return eb(column, '>', eb.lit(0));

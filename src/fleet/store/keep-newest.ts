@@ -1,13 +1,13 @@
-// Keeps the newest rows of one owner, and forgets the others: whoever adds rows without end, a host or a person, fills no store.
-// Owns no number of rows; how many, and of whom, its caller says.
+// Deletes all rows of one owner but the newest, so that a host or a person that adds rows without end cannot fill the store.
+// The caller decides the number of rows and the owner.
 import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { Tables } from './tables.js';
 
 export interface KeptRows {
   readonly table: 'outcomes' | 'sessions' | 'audit';
-  /** Columns that say whose rows they are, with their values. */
+  /** The columns that identify the owner, with their values. */
   readonly of: Readonly<Record<string, string>>;
-  /** Column that grows: the greatest are the newest. */
+  /** A column with growing values: the rows with the greatest values are the newest. */
   readonly by: string;
   readonly keep: number;
 }
@@ -15,6 +15,7 @@ export interface KeptRows {
 type AnyTables = Record<string, Record<string, unknown>>;
 type Builder = ExpressionBuilder<AnyTables, string>;
 
+/** Deletes the rows of the owner beyond the `keep` newest ones. */
 export async function keepNewest(trx: Kysely<Tables>, { table, of, by, keep }: KeptRows): Promise<void> {
   const any = trx.withTables<AnyTables>() as unknown as Kysely<AnyTables>;
   await any

@@ -1,12 +1,16 @@
-// One server at a time: for a while (a lease, for sweeps), or for one transaction (a lock, where rows that are not there
-// yet would collide). Both are a row of `leases`: no advisory lock, which not every engine with PostgreSQL's protocol has.
+// Mutual exclusion between servers on one store: until a time (a lease, for sweeps), or until the end of a transaction (a lock,
+// where two servers would insert the same row). Both are a row of `leases`, because some engines with PostgreSQL's protocol have no
+// advisory locks.
 import type { Kysely } from 'kysely';
 import type { Tables } from './tables.js';
 import { transactOnce } from './transact.js';
 
 export type LeaseName = 'enrol' | 'sweep' | 'webhook';
 
-/** @returns true when `holder` has it until then; it may take its own again, and one that ended */
+/**
+ * Takes a lease for `forMs` from `nowMs` on. A holder may renew its own lease; a lease that has ended may be taken by any server.
+ * @returns true when `holder` has the lease, false when another server has it
+ */
 export async function takeLease(
   db: Kysely<Tables>,
   name: LeaseName,
@@ -23,7 +27,7 @@ export async function takeLease(
   return taken.numUpdatedRows === 1n;
 }
 
-/** First of all in a transaction: whoever does the same waits until that transaction has ended. */
+/** Must be the first statement of a transaction: another transaction with the same lock waits until this one has ended. */
 export async function lockUntilCommit(trx: Kysely<Tables>, name: LeaseName): Promise<void> {
   await trx
     .updateTable('leases')

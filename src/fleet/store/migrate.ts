@@ -1,6 +1,6 @@
-// Brings a store to the newest version that this program knows, forward only, each version in one transaction. Two servers
-// that start together are safe by the table of versions alone: who writes the row of a version first makes it, the other
-// one waits for it, is refused, and looks again. A server of an older version that still runs writes nothing from then on.
+// Migrates a store to the newest version that this program knows, forward only, each version in one transaction. The table of
+// versions makes a concurrent start of two servers safe: the first one inserts the row of a version and migrates; the second one waits
+// for that row, gets a duplicate key, and reads the version again. A running server of an older version cannot write from then on.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { createVersions, type Migration, migrations } from './migrations.js';
@@ -9,25 +9,25 @@ import { isDuplicate, isPassing } from './store-errors.js';
 
 type AnyTables = Record<string, Record<string, unknown>>;
 
-/** Of looks, each of which finds that somebody else went on meanwhile. */
-const maxLooks = 50;
+/** Each attempt beyond the first means that another server migrated meanwhile. */
+const maxAttempts = 50;
 
-/** @throws FLEET_STORE_NEWER; whatever the database says */
+/** @throws FLEET_STORE_NEWER; the error of the database */
 export async function migrate(
   db: Kysely<AnyTables>,
   fleet: { readonly id: string; readonly nowMs: number },
   known: readonly Migration[] = migrations,
 ): Promise<void> {
-  for (let look = 0; ; look++) {
+  for (let attempt = 0; ; attempt++) {
     try {
       if (await step(db, fleet, known)) return;
     } catch (error) {
-      if (look >= maxLooks || !(isDuplicate(error) || isPassing(error) || isMaking(error))) throw error;
+      if (attempt >= maxAttempts || !(isDuplicate(error) || isPassing(error) || isMaking(error))) throw error;
     }
   }
 }
 
-/** @returns true when nothing is left to do */
+/** Migrates by one version. @returns true when the store already has the newest version */
 async function step(
   db: Kysely<AnyTables>,
   fleet: { readonly id: string; readonly nowMs: number },
@@ -45,7 +45,7 @@ async function step(
   return false;
 }
 
-/** Two that make the same table at the same time: PostgreSQL refuses one by its own catalogue. */
+/** True where two servers create the same table at the same time: PostgreSQL refuses one of them (42P07, 42710). */
 function isMaking(error: unknown): boolean {
   return error instanceof WritError && /^42P07$|^42710$/.test(String(error.facts.actual));
 }

@@ -1,5 +1,5 @@
-// The versions of a store's schema, the oldest first, in words that both databases know. A version that was released is
-// never changed: what comes is the next one. Whole numbers are of 64 bits; no text is null, '' says that there is none.
+// The versions of the store's schema, oldest first, in SQL that SQLite and PostgreSQL share. A released version is never changed; a
+// change of the schema is a new version. Whole numbers have 64 bits. No text is null: '' stands for an absent text.
 import { expressionBuilder, type Kysely } from 'kysely';
 import { type AnyTables, createTable, isPositive, type NewTable } from './create-table.js';
 import { withIntervals } from './interval-migration.js';
@@ -13,7 +13,7 @@ export const migrations: readonly Migration[] = [
   { version: 1, up: first },
   { version: 2, up: alarms },
   { version: 3, up: withRepositories },
-  { version: 4, up: withLookIndexes },
+  { version: 4, up: withCountIndexes },
   { version: 5, up: withBlocked },
   { version: 6, up: withAuditIndex },
   { version: 7, up: withHostCounters },
@@ -127,7 +127,7 @@ async function first(
     .execute();
 }
 
-/** What a webhook was told, and who tells it. */
+/** The alarms that the webhook received, and the lease of the server that sends them. */
 async function alarms(db: Kysely<AnyTables>): Promise<void> {
   await createTable(db, {
     name: 'alarms',
@@ -138,29 +138,29 @@ async function alarms(db: Kysely<AnyTables>): Promise<void> {
   await db.insertInto('leases').values({ name: 'webhook', holder: '', until_ms: 0 }).execute();
 }
 
-/** What servers have read of repositories. */
+/** The repositories that servers follow, each with the view that was read last. */
 async function withRepositories(db: Kysely<AnyTables>): Promise<void> {
   const texts = ['id', 'url', 'view'];
   await createTable(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
 }
 
 /**
- * All that a look over the whole fleet counts by: it then reads no row of a host, which has a report of a page or two. A
- * keepalive changes the first one alone, which it changed before.
+ * Covering indexes for the counts over the whole fleet: such a query then reads no row of a host, which holds a report of several kB.
+ * A keepalive changes only the first of these indexes, and it changed that one before, too.
  */
-async function withLookIndexes(db: Kysely<AnyTables>): Promise<void> {
+async function withCountIndexes(db: Kysely<AnyTables>): Promise<void> {
   await db.schema.dropIndex('hosts_by_state_agent_last_seen_ms').execute();
-  const looked = {
+  const covering = {
     hosts_by_silence: ['state', 'agent', 'last_seen_ms', 'every_ms', 'kind'],
     hosts_by_look: ['state', 'kind', 'agent', 'cloned', 'version', 'root_version', 'root_digest'],
   };
-  for (const [name, columns] of Object.entries(looked))
+  for (const [name, columns] of Object.entries(covering))
     await db.schema.createIndex(name).on('hosts').columns(columns).execute();
 }
 
-/** Who is blocked, in a column of its own, so that it is counted without reading a report. */
+/** A column for blocked hosts, so that a query counts them without reading their reports. */
 async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
-  // A server of the version before may still write beside this one, and knows no such column.
+  // A default, because a server of the version before may still write rows, and does not know this column.
   await db.schema
     .alterTable('hosts')
     .addColumn('blocked', 'bigint', (of) => of.notNull().defaultTo(0))
@@ -171,7 +171,7 @@ async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
     .where('report', 'like', '%"ACTIVATION_BLOCKED"%')
     .orderBy('key_id')
     .limit(100);
-  // A report may have a quarter of a megabyte: some at a time.
+  // A report may have 256 kB: 100 of them at a time bound the memory.
   let rows = await named.execute();
   for (; rows.length > 0; rows = await named.where('key_id', '>', String(rows.at(-1)?.['key_id'])).execute())
     await markBlocked(db, rows);
@@ -185,15 +185,15 @@ async function markBlocked(db: Kysely<AnyTables>, rows: readonly Record<string, 
   }
 }
 
-/** What is in the log of one subject, without reading the log. */
+/** An index for the audit rows of one subject. */
 async function withAuditIndex(db: Kysely<AnyTables>): Promise<void> {
   const columns = ['subject', 'what', 'id'];
   await db.schema.createIndex('audit_by_subject').on('audit').columns(columns).execute();
 }
 
 /**
- * Hosts by state, version and root have numbers of their own, so that no look goes over all hosts; silence is found by the time at
- * which a host is overdue. What few hosts or bundles have is in indexes of those alone, which no other row pays for.
+ * Counters of hosts by state, version and root, so that no query reads all hosts. Silent hosts are found by an index on the time at which
+ * a host becomes overdue. Properties of few hosts or bundles have partial indexes, so that other rows do not pay for them.
  */
 async function withHostCounters(db: Kysely<AnyTables>): Promise<void> {
   const texts = ['state', 'agent', 'version', 'root_digest'];
@@ -231,7 +231,7 @@ async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
     .on('hosts')
     .columns(['state', 'agent', 'kind'])
     .expression(eb.parens(eb('last_seen_ms', '+', granted)))
-    // PostgreSQL looks into the row unless what the expression is made of is here too.
+    // Both operands of the expression, because PostgreSQL reads the row of an index without them.
     .columns(['last_seen_ms', 'every_ms'])
     .execute();
   const seen = ['state', 'agent', 'kind', 'last_seen_ms'];
@@ -244,19 +244,19 @@ async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
     .execute();
 }
 
-/** By which two machines of one boot are told from one. */
+/** A column for answered challenges: it distinguishes two machines with one boot id from one machine. */
 async function withAnswers(db: Kysely<AnyTables>): Promise<void> {
   const table = db.schema.alterTable('hosts');
   await table.addColumn('answers', 'bigint', (of) => of.notNull().defaultTo(0)).execute();
 }
 
-/** How far active releases are in their bake time. What hosts reported before says nothing of it. */
+/** The bake state of active releases; '' for reports from before this version, which do not have it. */
 async function withBakes(db: Kysely<AnyTables>): Promise<void> {
   const table = db.schema.alterTable('host_bundles');
   await table.addColumn('bake', 'text', (of) => of.notNull().defaultTo('')).execute();
 }
 
-/** The table of versions: made beside the others, since it says which of them are there. */
+/** Creates the table of versions where it is missing. It belongs to no version, because it records which versions exist. */
 export async function createVersions(db: Kysely<AnyTables>): Promise<void> {
   await db.schema
     .createTable('schema_versions')

@@ -1,5 +1,5 @@
-// Opens the store of a fleet server: a directory of this machine, or a PostgreSQL. Both have one schema and one set of
-// queries. Owns what a location means and who may read the files; what is in the tables is their rooms'.
+// Opens the store of a fleet server: a directory of this machine, or a PostgreSQL database, with the same schema and queries.
+// Owns the meaning of a location and the permissions of the files. Other modules own the contents of the tables.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Dialect, Kysely, type LogEvent } from 'kysely';
@@ -15,9 +15,9 @@ import type { Tables } from './tables.js';
 
 export interface FleetStore {
   readonly db: Kysely<Tables>;
-  /** `embedded`: in a directory. */
+  /** `embedded`: SQLite in a directory of this machine. */
   readonly kind: 'embedded' | 'postgres';
-  /** Which fleet this is: made with the store, and never changed. */
+  /** The identity of the fleet: created with the store, never changed. */
   readonly fleetId: string;
   close(): Promise<void>;
 }
@@ -27,15 +27,15 @@ export interface StoreOptions {
   readonly log: Logger;
   /** How long a statement waits for another process that writes. */
   readonly busyTimeoutMs?: number;
-  /** Hears each statement, without its values. */
+  /** Called with the text of each statement, without its values. */
   readonly onSql?: (sql: string) => void;
 }
 
 const fileName = 'fleet.db';
-/** Files that SQLite opens or creates by their path. */
+/** Suffixes of the other files that SQLite opens or creates by path. */
 const besideIt = ['-wal', '-shm', '-journal'] as const;
 
-/** @returns whether a store is a database server's, and no directory */
+/** @returns true for a URL of PostgreSQL, false for a directory */
 export function isDatabaseUrl(location: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(location);
 }
@@ -89,7 +89,7 @@ function prepare(location: string): string {
   try {
     const names = directory.list();
     if (names.length > 0 && !names.includes(fileName)) throw notAStore('a directory with other contents');
-    // Before any mode is changed.
+    // Before any mode changes, because these files may belong to another user.
     for (const suffix of ['', ...besideIt]) directory.requireOwnFile(`${fileName}${suffix}`);
     directory.setPrivate();
     // The files that SQLite puts beside it take its mode.

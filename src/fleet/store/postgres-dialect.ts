@@ -1,12 +1,12 @@
-// PostgreSQL as a dialect of kysely: its own, over a pool of which every refusal has a code of ours, and whose whole
-// numbers of 64 bits are numbers. Owns the bounds of the pool.
+// The dialect for PostgreSQL: that of kysely, over a pool that translates each error of the database into an error code of Writ and
+// returns 64-bit integers as numbers. Owns the bounds of the pool.
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { asStoreError, storeError } from './store-errors.js';
 
-/** Type numbers of PostgreSQL: int8, and numeric, which is what a sum of int8 is. */
+/** Object ids of PostgreSQL's types: int8, and numeric (the type of a sum of int8). */
 const wholeNumbers = new Set([20, 1700]);
 
 export async function postgresDialect(url: string, log: Logger): Promise<PostgresDialect> {
@@ -23,7 +23,7 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
         wholeNumbers.has(type) ? toNumber : pg.types.getTypeParser(type, format as 'text'),
     },
   });
-  // A connection ended, at rest or amid a query, which says so itself: without a listener the process would end.
+  // Without a listener, the end of an idle connection would end the process. A query on that connection fails by itself.
   const noteEnd = (error: Error): void =>
     log.warn({ reason: asStoreError(error).message }, 'a connection ended');
   pool.on('error', noteEnd);
@@ -31,7 +31,7 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
   return new PostgresDialect({ pool: withCodes(pool, new StatementNames()) });
 }
 
-/** @throws FLEET_STORE_DAMAGED: a number that JavaScript cannot say exactly is not one of ours */
+/** @throws FLEET_STORE_DAMAGED for a number beyond the safe integers of JavaScript: Writ writes none */
 export function toNumber(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value))
@@ -39,19 +39,20 @@ export function toNumber(text: string): number {
   return value;
 }
 
-/** As many as each connection keeps prepared: those of a batch are the same for years, and reading their text costs more than they do. */
+/** Prepared statements of each connection. A batch repeats the same statements, and parsing one costs more than running it. */
 const maxPrepared = 200;
-/** So that a filter that somebody thought of once takes no place. */
+/** A statement is prepared after this many uses, so that a filter that is used once takes no place. */
 const timesBefore = 3;
 const maxCounted = 2000;
 
-/** Which statements are prepared under a name: the first ones that came again and again. */
+/** The names of prepared statements: the first 200 that were used more than three times. */
 export class StatementNames {
   readonly #times = new Map<string, number>();
   readonly #names = new Map<string, string>();
 
+  /** @returns undefined for a statement that is not to be prepared */
   of(sql: string): string | undefined {
-    // A column that another server's newer version adds would break it for as long as the connection lives.
+    // A column that a newer server adds would break a prepared `select *` until the connection ends.
     if (sql.includes('*')) return undefined;
     const name = this.#names.get(sql);
     if (name !== undefined || this.#names.size >= maxPrepared) return name;

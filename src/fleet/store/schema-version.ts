@@ -1,18 +1,18 @@
-// Which version a store has, beside which version this program writes. A server that runs on while a newer one takes the store
-// over would not keep the numbers of that version: each transaction that writes looks first, and is refused from then on.
+// The schema version of a store, compared with the version that this program writes. A running server of an older version would
+// leave the counters of a newer version wrong. Therefore each transaction that writes reads the version first, and is refused.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { migrations } from './migrations.js';
 
 type AnyTables = Record<string, Record<string, unknown>>;
 
-/** The version that this program brings a store to. */
+/** The version to which this program migrates a store. */
 export const newestVersion = migrations.at(-1)?.version ?? 0;
 
 const table = 'schema_versions';
 const heldTable = 'schema_versions_held';
 
-/** @throws FLEET_STORE_NEWER */
+/** @returns the version of the store, 0 for a new one. @throws FLEET_STORE_NEWER where it is above `newest` */
 export async function requireVersion<T>(db: Kysely<T>, newest: number = newestVersion): Promise<number> {
   const any = db.withTables<AnyTables>() as unknown as Kysely<AnyTables>;
   const row = await any
@@ -30,8 +30,8 @@ export async function requireVersion<T>(db: Kysely<T>, newest: number = newestVe
 }
 
 /**
- * First of all in a transaction that brings the store forward: it waits until every transaction that has looked is over, and whoever
- * looks from now on waits for it. A change of the table's name is what both databases do alone; what counts rows counts all of them.
+ * Must be the first statement of a migration: it waits until each transaction that has read the version is over, and later readers wait
+ * for the migration. A rename of the table is an exclusive lock in SQLite and PostgreSQL alike, so that a migration counts all rows.
  */
 export async function lockVersions(trx: Kysely<AnyTables>): Promise<void> {
   await trx.schema.alterTable(table).renameTo(heldTable).execute();

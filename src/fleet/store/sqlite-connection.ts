@@ -1,6 +1,6 @@
-// One connection of an embedded store, seen from this side of its thread: statements go over, rows come back, in order.
-// A thread that ends fails everything that waits for it, and all that follows until somebody starts it again, which is never
-// done amid a transaction: what came behind the end would be committed without what came before it.
+// One connection of an embedded store, from the side of the caller: it sends statements to a thread, and receives rows in the same order.
+// After the end of the thread each waiting and each further statement fails until `restart`. A restart within a transaction is not
+// allowed: the statements after the end would be committed without those before it.
 import { Worker } from 'node:worker_threads';
 import type { CompiledQuery, QueryResult } from 'kysely';
 import { isMissingPart, replacedProgram } from '../../core/errors.js';
@@ -21,18 +21,18 @@ export class SqliteConnection {
   #ended = false;
   #closed = false;
 
-  /** @param onEnd hears of a thread that ended by itself */
+  /** @param onEnd called when the thread ended without `close` */
   constructor(task: ThreadTask, onEnd: (reason: string) => void) {
     this.#task = task;
     this.#onEnd = onEnd;
   }
 
-  /** The thread ended by itself: whatever was under way was rolled back, as at a kill of the process. */
+  /** True when the thread ended without `close`. Its open transaction was rolled back, as after a kill of the process. */
   get isLost(): boolean {
     return this.#ended && !this.#closed;
   }
 
-  /** The next statement starts a new thread; never while a transaction of the lost one may still go on. */
+  /** Makes the next statement start a new thread. Not allowed within a transaction that began on the lost thread. */
   restart(): void {
     this.#worker = undefined;
     this.#ended = false;
@@ -40,14 +40,14 @@ export class SqliteConnection {
 
   #start(): Worker {
     const url = new URL('./sqlite-thread.js', import.meta.url);
-    // Not with the arguments of this process: one that was started with a script as text would fail.
+    // Without the arguments of this process: with `node -e` they hold a script, and the thread would fail.
     const worker = new Worker(url, { workerData: this.#task, execArgv: [] });
     worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
     worker.on('error', (error) =>
       this.#end(worker, isMissingPart(error) ? replacedProgram().message : error.message),
     );
     worker.on('exit', () => this.#end(worker, 'the thread of the store ended'));
-    // What waits for an answer holds the process; a thread with nothing to do does not.
+    // A thread keeps the process alive only while a statement waits for its answer.
     worker.unref();
     return worker;
   }
@@ -58,7 +58,7 @@ export class SqliteConnection {
   }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
     if (this.#closed) throw storeError('CLOSED', 'the store is closed');
     if (this.#ended) throw storeError('CLOSED', 'the thread of the store ended');
-    // A short command asks one or two of the connections, and each thread costs processor time.
+    // The thread starts with the first statement: a short command uses one or two connections, and each thread costs processor time.
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const id = ++this.#lastId;
@@ -70,7 +70,7 @@ export class SqliteConnection {
     return result as QueryResult<R>;
   }
 
-  /** Resolves when the statements so far have ended: one that is ended from outside aborts the process in libsql. */
+  /** Resolves when all statements have ended, because libsql aborts the process when a statement is terminated. */
   async close(): Promise<void> {
     this.#closed = true;
     const worker = this.#worker;
@@ -92,7 +92,7 @@ export class SqliteConnection {
   }
 
   #end(worker: Worker, reason: string): void {
-    // One that failed also exits, and may have a successor by then.
+    // A thread that failed also emits `exit`, perhaps after a restart.
     if (worker !== this.#worker || this.#ended) return;
     this.#ended = true;
     if (!this.#closed) this.#onEnd(reason);
@@ -101,7 +101,7 @@ export class SqliteConnection {
   }
 }
 
-/** A whole number that JavaScript cannot say exactly is none of ours. */
+/** True for a row with a whole number beyond the safe integers of JavaScript: Writ writes none. */
 function isBeyond(row: unknown): boolean {
   return Object.values(row as object).some(
     (value) => Number.isInteger(value) && !Number.isSafeInteger(value),

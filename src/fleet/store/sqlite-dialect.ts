@@ -1,6 +1,6 @@
-// The embedded database as a dialect of kysely: SQLite's words, over a few connections with a thread each, so that a page
-// that reads waits neither for a batch that is flushed, nor for another process that keeps the store locked. Owns who has which
-// connection, and that a thread which ended is started again, within a bound; the threads run the statements.
+// The dialect for the embedded database: SQLite over a few connections with one thread each. A page then reads while a batch is
+// flushed, and while another process has the store locked. Owns the assignment of connections, and the bounded restart of a
+// thread that ended; the threads run the statements.
 import {
   type Dialect,
   type Driver,
@@ -17,9 +17,9 @@ import { ConnectionPool, HeldConnection, type TakenConnection } from './sqlite-p
 import type { ThreadTask } from './sqlite-thread.js';
 import { isPassing, storeError } from './store-errors.js';
 
-/** One writes at a time, whatever there is; the others read meanwhile, and none of them waits for the right to write. */
+/** Connections that only read. SQLite has one writer at a time, for which there is one more connection. */
 const readers = 2;
-/** Of threads that ended by themselves. Beyond it the store does not answer, and /healthz says so. */
+/** Restarts of threads in `restartsWithinMs`. Beyond it the store does not answer, and /healthz reports that. */
 const maxRestarts = 10;
 const restartsWithinMs = 60_000;
 
@@ -50,8 +50,8 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // Node unloads an addon with the last thread that loaded it. Threads of libsql's own runtime would then begin in memory that is not
-    // mapped any more (SIGSEGV). The main thread ends with the process.
+    // The main thread loads libsql and keeps it loaded, because Node unloads an addon with the last thread that loaded it. Threads of
+    // libsql's runtime would then run in memory that is no longer mapped (SIGSEGV).
     await import('libsql');
     const onEnd = (reason: string): void =>
       this.#keeping.log.error({ reason }, 'a thread of the store ended');
@@ -60,12 +60,12 @@ class SqliteDriver implements Driver {
     this.#reading = new ConnectionPool(Array.from({ length: readers }, make));
   }
 
-  /** Of no thread yet: what is asked of it first says of which. */
+  /** Returns a connection without a thread: its first statement decides between a reader and the writer. */
   async acquireConnection(): Promise<HeldConnection> {
     return new HeldConnection(() => this.#take(this.#reading));
   }
 
-  /** Here alone is a thread started again: whoever gets the connection has done nothing with it yet. */
+  /** The only place that restarts a thread: a connection has no open transaction when it is taken from the pool. */
   async #take(pool: ConnectionPool): Promise<TakenConnection> {
     const connection = await pool.take();
     try {
@@ -92,14 +92,14 @@ class SqliteDriver implements Driver {
     held.release();
   }
 
-  /** At once with the right to write: a transaction that asks for it later can be refused when it has read already. */
+  /** Takes the write lock with BEGIN IMMEDIATE, because SQLite may refuse the lock to a transaction that has already read. */
   async beginTransaction(held: HeldConnection, settings: TransactionSettings): Promise<void> {
     if (settings.accessMode === 'read only') return held.run('begin');
     await held.become(() => this.#take(this.#writing));
     try {
       await held.run('begin immediate');
     } catch (error) {
-      // Whoever stands behind it would wait as long, one after the other, and in vain as well.
+      // The queued transactions fail now, because each of them would wait as long for the same lock, one after the other.
       if (isPassing(error)) this.#writing.refuse(error);
       throw error;
     }
@@ -113,7 +113,7 @@ class SqliteDriver implements Driver {
     await held.run('rollback');
   }
 
-  /** Closes one after the other, because two that close at the same time may both leave the log beside fleet.db. */
+  /** Closes the connections one after the other, because two concurrent closes may both leave the WAL file beside fleet.db. */
   async destroy(): Promise<void> {
     for (const connection of [...this.#reading.all, ...this.#writing.all]) await connection.close();
   }

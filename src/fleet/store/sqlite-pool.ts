@@ -1,5 +1,5 @@
-// Who has which connection of an embedded store: those that are free, who waits for one, and what kysely is given in place of one
-// until it is known whether it writes. Starts no thread, and knows no statement of its caller.
+// The pool of connections of an embedded store: free connections, the queue of callers, and the placeholder that kysely gets
+// until its first statement shows whether it writes. Starts no thread, and interprets no statement.
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { SqliteConnection } from './sqlite-connection.js';
 
@@ -28,7 +28,7 @@ export class ConnectionPool {
     else next.resolve(connection);
   }
 
-  /** All who wait now; who comes later waits again. */
+  /** Rejects all callers that wait now. Later callers wait again. */
   refuse(error: unknown): void {
     const refused = this.#queue;
     this.#queue = [];
@@ -41,6 +41,7 @@ export interface TakenConnection {
   readonly pool: ConnectionPool;
 }
 
+/** A placeholder: it takes a connection for reading with its first statement, unless `become` gave it another one before. */
 export class HeldConnection implements DatabaseConnection {
   readonly #takeReader: () => Promise<TakenConnection>;
   #taken: TakenConnection | undefined;
@@ -49,7 +50,7 @@ export class HeldConnection implements DatabaseConnection {
     this.#takeReader = takeReader;
   }
 
-  /** Before anything is asked of it. */
+  /** Must be called before the first statement. */
   async become(take: () => Promise<TakenConnection>): Promise<void> {
     this.#taken = await take();
   }

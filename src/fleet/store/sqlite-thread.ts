@@ -1,5 +1,5 @@
-// The thread of an embedded store: one connection, which runs one statement after the other as it is told. A flush of the
-// disk stops this thread and no other. Decides nothing, and knows no table.
+// The thread of an embedded store: one connection that runs the requested statements one after the other. A flush of the disk
+// blocks this thread only. Decides nothing, and knows no table.
 import { parentPort, workerData } from 'node:worker_threads';
 import Database from 'libsql';
 
@@ -18,13 +18,13 @@ export type ThreadAnswer =
   | { readonly id: number; readonly rows: readonly unknown[]; readonly changes: number }
   | { readonly id: number; readonly failed: { readonly code: string; readonly message: string } };
 
-/** In place of a request: the thread closes its connection and ends. */
+/** Sent in place of a request: the thread closes its connection and ends. */
 export type EndOfThread = 'end';
 
 type Connection = InstanceType<typeof Database>;
 type Statement = ReturnType<Connection['prepare']>;
 
-/** Statements that came last are kept prepared: those of a batch are the same for years. */
+/** The statements that were used last stay prepared, because a batch repeats the same statements. */
 const maxStatements = 256;
 
 const { path, busyTimeoutMs } = workerData as ThreadTask;
@@ -59,7 +59,7 @@ function statementOf(sql: string): Statement {
   return statement;
 }
 
-/** A statement that waited in vain stays under way, libsql has no word to end it, and no later commit would pass it. */
+/** Closes the connection. After SQLITE_BUSY libsql keeps the statement open, cannot reset it, and each later commit would fail. */
 function leave(): void {
   prepared.clear();
   connection?.close();
@@ -69,14 +69,14 @@ function leave(): void {
 function open(): Connection {
   if (connection !== undefined) return connection;
   const opened = new Database(path, { timeout: busyTimeoutMs });
-  // FULL: a commit is on the disk before it is answered. WAL: who reads does not wait for who writes.
+  // FULL: a commit is on the disk before its answer. WAL: readers do not wait for the writer.
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = OFF'])
     opened.prepare(`PRAGMA ${pragma}`).all([]);
   connection = opened;
   return opened;
 }
 
-/** Numbers of JavaScript would be bound as floating point: beyond 2^53 nothing is exact, and nothing of ours is there. */
+/** Binds a whole number as an integer, because libsql binds a number of JavaScript as floating point. */
 function bound(value: unknown): unknown {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value;
 }

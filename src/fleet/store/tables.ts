@@ -1,9 +1,9 @@
-// The tables of a fleet server's store, as kysely knows them: one schema for the embedded database and for PostgreSQL.
-// Times are epoch milliseconds, whole numbers of 64 bits. Owns names and types; making and changing them is migrations'.
+// The tables of a fleet server's store, as types for kysely: one schema for the embedded database and for PostgreSQL.
+// Times are epoch milliseconds. Whole numbers have 64 bits. Owns names and types; migrations.ts creates and changes tables.
 import type { ActiveState, BakeState, OfferedState } from '../../core/fleet/report.js';
 
 export interface Tables {
-  /** One row: which fleet this is, and whether it was accepting. */
+  /** One row: the identity of the fleet, and the time for which it has accepted reports. */
   readonly fleet: FleetRow;
   readonly hosts: HostRow;
   readonly host_labels: { key_id: string; name: string; value: string };
@@ -16,7 +16,7 @@ export interface Tables {
   readonly sessions: { digest: string; token_id: string; expires_at_ms: number };
   readonly audit: { id: number; at_ms: number; who: string; what: string; subject: string; detail: string };
   readonly alarms: AlarmRow;
-  /** What should be in use, as JSON of a RepositoryView. */
+  /** The releases of each repository that hosts should use; `view` is the JSON of a RepositoryView. */
   readonly repositories: { id: string; url: string; tried_at_ms: number; view: string };
   readonly leases: { name: string; holder: string; until_ms: number };
 }
@@ -24,9 +24,9 @@ export interface Tables {
 export interface FleetRow {
   id: string;
   created_at_ms: number;
-  /** Silence before it is the server's own. */
+  /** Before this time no server accepted reports: silence of a host from then is not the host's. */
   accepting_since_ms: number;
-  /** Written while any server accepts: a gap moves `accepting_since_ms`. */
+  /** Advanced while any server accepts reports. After a gap `accepting_since_ms` begins again. */
   accepting_until_ms: number;
 }
 
@@ -44,36 +44,36 @@ export interface HostRow {
   token_id: string;
   ephemeral: number;
   enrolled_at_ms: number;
-  /** Last counter, and the digest of that body. */
+  /** The counter of the last report; `body_digest` is the digest of its body. */
   counter: number;
   body_digest: string;
   nonce: string;
   last_seen_ms: number;
-  /** What it was granted last. */
+  /** The interval between reports that the server granted last. */
   every_ms: number;
-  /** Its clock less the server's, at its last report. */
+  /** Clock of the host minus clock of the server, at the last report. */
   skew_ms: number;
   agent: string;
   health: string;
   version: string;
   root_version: number;
   root_digest: string;
-  /** 1 since two install-ids or boot-ids alternated under its key. */
+  /** 1 from the moment at which two installation ids or boot ids alternated under its key; 0 before. */
   cloned: number;
-  /** 1 while its last report says that it activates nothing until a person resumes. */
+  /** 1 while its last report has ACTIVATION_BLOCKED: the host activates nothing until a person resumes it. */
   blocked: number;
   slot: number;
   last_outcome: number;
-  /** The last report, JSON. */
+  /** The last report, as JSON. */
   report: string;
-  /** Of the last report without its time and outcomes: a keepalive has the same. */
+  /** Digest of the last report without its time and outcomes: a keepalive has the same digest. */
   state_digest: string;
-  /** One more with each change of the row: who decided on an older one decides again. */
+  /** Incremented by each change of the row: a server that decided on an older row decides again. */
   revision: number;
-  /** Ids of installation and boot that were here before, JSON, and how often an earlier one came back. */
+  /** Earlier installation ids and boot ids, as JSON; `id_returns` counts how often an earlier one came back. */
   past_ids: string;
   id_returns: number;
-  /** Challenges that it answered under the ids that it has. */
+  /** Number of challenges that the host answered with its present ids. */
   answers: number;
 }
 
@@ -88,9 +88,9 @@ export interface HostBundleRow {
   manifest: string;
   state: ActiveState | 'none';
   since_ms: number;
-  /** '' while nothing is active, and of a host whose version has no bake time. */
+  /** '' while nothing is active, and for a host of a version without bake time. */
   bake: BakeState | '';
-  /** 0 while what is offered is active. */
+  /** 0 while the offered release is active. */
   offered_serial: number;
   offered_state: OfferedState | '';
   offered_code: string;
@@ -110,7 +110,7 @@ export interface CounterRow {
   count: number;
 }
 
-/** Hosts that are not retired, by what the first screen counts them by. */
+/** Numbers of hosts that are not retired, grouped for the first page. */
 export interface HostCounterRow {
   state: HostState;
   agent: string;
@@ -134,41 +134,41 @@ export interface OutcomeRow {
   bundles: string;
 }
 
-/** A time in which a host ran a release, or refused it. */
+/** An interval in which a host ran a release, or refused it. */
 export interface IntervalRow {
   key_id: string;
   bundle: string;
   channel: string;
   kind: 'active' | 'refused';
   serial: number;
-  /** '' where a report did not name it: of a refusal, and of a release that was active between two reports. */
+  /** '' where a report did not name it: for a refusal, and for a release that was active between two reports. */
   manifest: string;
-  /** The best that was proven while it was active, '' where that is not known; of a refusal `refused` or `rolled-back`. */
+  /** The best proven state while it was active, '' when unknown; `refused` or `rolled-back` for a refusal. */
   state: string;
-  /** Of a refusal. */
+  /** Error code of a refusal; '' otherwise. */
   code: string;
   /** By the clock of the server. */
   since_ms: number;
-  /** 0 while it goes on. */
+  /** 0 while the interval has not ended. */
   until_ms: number;
-  /** When the server wrote it last. */
+  /** Time of the last write of the row. */
   written_ms: number;
-  /** How many intervals it stands for: 1, or those of its release and day. */
+  /** Number of merged intervals: 1, or all old ones of one release and day. */
   merged: number;
 }
 
-/** What is wrong with the fleet, as far as a webhook has heard of it. */
+/** One alarm of the fleet that the webhook has received. */
 export interface AlarmRow {
   fingerprint: string;
-  /** JSON. */
+  /** As JSON. */
   labels: string;
   summary: string;
-  /** Filter that lists the hosts. */
+  /** The filter that lists the hosts of the alarm. */
   filter: string;
   starts_at_ms: number;
-  /** 0 while it goes on. */
+  /** 0 while the alarm has not ended. */
   ends_at_ms: number;
-  /** What the receiver heard last; once it heard of the end the row is gone. */
+  /** The state that the receiver acknowledged last. The row is deleted once it acknowledged the end. */
   told: '' | 'firing';
 }
 
@@ -179,12 +179,12 @@ export interface TokenRow {
   kind: 'hosts' | 'people' | 'opa';
   role: 'view' | 'detail' | 'operate' | '';
   note: string;
-  /** -1: no bound. */
+  /** -1 stands for unlimited. */
   uses_left: number;
   expires_at_ms: number;
-  /** Glob of host ids, '' for all. */
+  /** A glob of host ids; '' stands for all. */
   hosts: string;
-  /** Labels that it forces, JSON. */
+  /** Labels that each host of the token gets, as JSON. */
   labels: string;
   created_at_ms: number;
   revoked_at_ms: number;

@@ -1,23 +1,26 @@
-// A transaction that is run again while somebody else is in the way: another process that writes to an embedded store, or another
-// server that changed the same row. Bounded; what it does must be decided inside of it, since it may run several times.
+// Runs a transaction again after a conflict: another process has an embedded store locked, or another server changed the same row.
+// The number of runs is bounded. All decisions belong inside the transaction, because it may run several times.
 import type { Kysely } from 'kysely';
 import { requireVersion } from './schema-version.js';
 import { hasWaited, isPassing } from './store-errors.js';
 import type { Tables } from './tables.js';
 
-/** Of those whose row another server changed, at once. */
+/** Runs after a conflict about a row; each follows at once. */
 const maxTries = 10;
-/** Each of them as long as the store's own bound on a statement: behind them is somebody who waits for an answer. */
+/** Runs that waited for the locked store; each may take the whole time of a statement while a client waits for its answer. */
 const maxWaits = 2;
 
-/** @throws FLEET_STORE_BUSY after the last try or wait; whatever else the database or `work` says, at once */
+/**
+ * Runs `work` in a transaction, again after a conflict.
+ * @throws FLEET_STORE_BUSY after the last run; at once: FLEET_STORE_NEWER, other errors of the database, errors of `work`
+ */
 export function transact<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
   return whileBusy(() => transactOnce(db, work));
 }
 
 /**
- * Every write is made in one: what a server of an older version would write is refused from the moment that a newer one has the store.
- * @throws FLEET_STORE_NEWER; whatever the database or `work` says
+ * Runs `work` in one transaction, once. Each write uses it, because the check of the version refuses a server that is older than the store.
+ * @throws FLEET_STORE_NEWER; errors of the database; errors of `work`
  */
 export function transactOnce<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
   return db.transaction().execute(async (trx) => {
@@ -26,7 +29,7 @@ export function transactOnce<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) 
   });
 }
 
-/** @param run leaves nothing behind where it fails */
+/** Calls `run` again after a conflict, within the bounds of `transact`. @param run must have no effect where it throws */
 export async function whileBusy<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1, waits = 0; ; tries++) {
     try {
