@@ -1,5 +1,5 @@
-// An embedded store that another process keeps locked: who writes is refused in the time of two waits, however many they are, and who
-// reads does not wait at all.
+// An embedded store that another process keeps locked: all concurrent writers together are refused within two waits, and readers do
+// not wait.
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
@@ -13,13 +13,13 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 const busyTimeoutMs = 250;
 const writers = 12;
 
-/** Another process holds the right to write while `work` runs. */
+/** Another process has the write lock while `work` runs. */
 async function whileLocked(work: (store: Awaited<ReturnType<typeof openFleetStore>>) => Promise<void>) {
   using dir = tempDir();
   const options = { clock: systemClock, log: silentLog() };
   const other = await openFleetStore(dir.join('store'), options);
   const store = await openFleetStore(dir.join('store'), { ...options, busyTimeoutMs });
-  // Both connections that read have their thread by now, on a slow machine too.
+  // The threads of both readers are started here, so that a slow start is not counted later.
   await Promise.all([listTokens(store.db), listTokens(store.db)]);
   await other.db.transaction().execute(async (trx) => {
     await trx.updateTable('leases').set({ until_ms: 2 }).execute();
@@ -30,14 +30,14 @@ async function whileLocked(work: (store: Awaited<ReturnType<typeof openFleetStor
 }
 
 describe('an embedded store that another process keeps locked', () => {
-  it('refuses all who write within two waits', () =>
+  it('refuses all concurrent writers within two waits', () =>
     whileLocked(async ({ db }) => {
       const asked = mock.method(SqliteConnection.prototype, 'executeQuery');
       try {
         const create = () => createToken(db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });
         const refused = Array.from({ length: writers }, () => rejectsCode('FLEET_STORE_BUSY', create()));
         await Promise.all(refused);
-        // Each of these waits in vain for as long as the store lets it; one after the other they would be two dozen.
+        // Each of these would wait for the whole time of a statement; one after the other they would be two dozen waits.
         const waits = asked.mock.calls.filter(({ arguments: [query] }) => query.sql === 'begin immediate');
         assert.equal(waits.length, 2);
       } finally {
@@ -45,7 +45,7 @@ describe('an embedded store that another process keeps locked', () => {
       }
     }));
 
-  it('answers all who read before any of those who write', () =>
+  it('answers all readers before any writer', () =>
     whileLocked(async ({ db }) => {
       const ended: string[] = [];
       const create = () => createToken(db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });

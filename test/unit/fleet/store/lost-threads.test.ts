@@ -1,5 +1,5 @@
-// Threads of an embedded store that are killed for real, at rest, amid transactions and amid reports: who waits is told,
-// nothing acknowledged is lost, and a store whose threads end again and again does not answer, for a while.
+// Threads of an embedded store that are really killed: at rest, within transactions, within reports. Waiting callers get an error,
+// no acknowledged report is lost, and after repeated ends of threads the store refuses statements for a minute.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Worker } from 'node:worker_threads';
@@ -14,13 +14,13 @@ import { type BenchHost, bundleAt, fleetBench, reportOf, send } from '../../../k
 import { ownRoutesOf } from '../../../kit/fleet/own-routes.js';
 
 interface Threads extends Disposable {
-  /** The threads that were started while this is there; those that ended included. */
+  /** All threads that started while the watch was active, including those that ended. */
   readonly all: readonly Worker[];
-  /** As `kill` of the thread: no statement of its own ends it. */
+  /** Ends a thread from outside, as a kill would. */
   kill(): Promise<void>;
 }
 
-/** Hears of each thread of this process. */
+/** Records each thread that this process starts. */
 function watchThreads(): Threads {
   const all: Worker[] = [];
   const note = (worker: Worker): void => void all.push(worker);
@@ -33,7 +33,7 @@ function watchThreads(): Threads {
 }
 
 describe('a thread of an embedded store that ends', () => {
-  it('amid a transaction takes all of it back, and what comes next has a new thread', async () => {
+  it('rolls back its open transaction, and the next statement starts a new thread', async () => {
     using directory = tempDir(memory());
     using threads = watchThreads();
     await using bench = await fleetBench(directory.join('store'), fakeClock());
@@ -43,7 +43,7 @@ describe('a thread of an embedded store that ends', () => {
     const broken = db.transaction().execute(async (trx) => {
       await write(trx, 7);
       await threads.kill();
-      // What came behind the end alone would be half of a transaction.
+      // The statements after the end alone would be half of a transaction.
       await rejectsCode('FLEET_STORE_UNREACHABLE', write(trx, 8));
       return write(trx, 9);
     });
@@ -55,22 +55,24 @@ describe('a thread of an embedded store that ends', () => {
     assert.ok(threads.all.length > 2);
   });
 
-  it('fails each question that waits, also one by an error in it', async () => {
+  it('fails each waiting statement, also after an error in the thread', async () => {
     using directory = tempDir(memory());
     using threads = watchThreads();
     await using bench = await fleetBench(directory.join('store'), fakeClock());
     const ask = () => bench.store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
-    // Both connections that read have their thread.
+    // The threads of both readers are started here.
     await Promise.all([ask(), ask()]);
-    // The thread reads members of it, and has none to read.
+    // A request of null: the thread throws when it reads a member.
     for (const worker of threads.all) worker.postMessage(null);
-    const said = await Promise.allSettled(Array.from({ length: 20 }, ask));
-    const codes = said.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    const results = await Promise.allSettled(Array.from({ length: 20 }, ask));
+    const codes = results.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
     assert.deepEqual(new Set(codes), new Set(['FLEET_STORE_UNREACHABLE']));
     assert.equal((await ask()).id, bench.store.fleetId);
   });
 
-  it('loses no report that was acknowledged, and numbers stay a recount', { timeout: 60_000 }, async () => {
+  it('loses no acknowledged report, and keeps its counters equal to a recount', {
+    timeout: 60_000,
+  }, async () => {
     using directory = tempDir();
     using threads = watchThreads();
     await using bench = await fleetBench(directory.join('store'), systemClock);
@@ -88,7 +90,7 @@ describe('a thread of an embedded store that ends', () => {
     };
     for (let kills = 0; kills < 4; kills++) {
       const rounds = Promise.all(hosts.map(roundOf));
-      // At another place of the batch each time: behind as many turns of the loop.
+      // At another position in the batch each time: after a growing number of turns of the event loop.
       for (let turns = 0; turns < kills * 40; turns++) await new Promise(setImmediate);
       await threads.kill();
       await rounds;
@@ -105,7 +107,7 @@ describe('a thread of an embedded store that ends', () => {
     await assertRecount(bench.store.db);
   });
 
-  it('again and again is no health any more, until a minute later', async () => {
+  it('makes the store unreachable after more than ten ends in a minute, until the minute is over', async () => {
     using directory = tempDir(memory());
     using threads = watchThreads();
     const clock = fakeClock();

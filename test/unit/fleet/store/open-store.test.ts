@@ -1,4 +1,4 @@
-// What a location is, and who may read what lies there; the cases of any store are test/kit/fleet's.
+// The meaning of a location, and the permissions of the files there. The cases that hold for any store are in test/kit/fleet.
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -33,7 +33,7 @@ const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give fi
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('a store in a directory', () => {
-  it('is for its owner alone, also where the directory was open before', async () => {
+  it('is readable by its owner alone, also where the directory was open before', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('store'), { mode: 0o755 });
     const store = await open(dir.join('store'));
@@ -51,7 +51,7 @@ describe('a store in a directory', () => {
     using dir = tempDir();
     const order: string[] = [];
     const postMessage = Worker.prototype.postMessage;
-    // Connections that close at the same time leave their log beside the file in one of six closings.
+    // Connections that close at the same time leave the WAL beside the file in one of six closings.
     context.mock.method(Worker.prototype, 'postMessage', function (this: Worker, message: unknown) {
       if (message === 'end') {
         order.push('asked to end');
@@ -179,8 +179,8 @@ describe('a store in a directory', () => {
   });
 });
 
-describe('what a database says', () => {
-  it('has one code of ours, with its own beside it', () => {
+describe('an error of a database', () => {
+  it('gets one code of Writ, and keeps the code of the database in its facts', () => {
     const cases = [
       ['SQLITE_BUSY_SNAPSHOT', 'FLEET_STORE_BUSY'],
       ['40001', 'FLEET_STORE_BUSY'],
@@ -200,9 +200,9 @@ describe('what a database says', () => {
       ['22P05', 'FLEET_STORE_FAILED'],
       ['', 'FLEET_STORE_FAILED'],
     ] as const;
-    for (const [said, code] of cases) {
-      const error = asStoreError(Object.assign(new Error('words'), { code: said }));
-      assert.deepEqual([error.code, error.facts.actual], [code, said]);
+    for (const [databaseCode, code] of cases) {
+      const error = asStoreError(Object.assign(new Error('text'), { code: databaseCode }));
+      assert.deepEqual([error.code, error.facts.actual], [code, databaseCode]);
     }
     assert.equal(
       asStoreError(new Error('Connection terminated unexpectedly')).code,
@@ -212,7 +212,7 @@ describe('what a database says', () => {
     assert.equal(asStoreError(ours), ours);
   });
 
-  it('is passing, a duplicate, or neither', () => {
+  it('is a passing conflict, a duplicate, or neither', () => {
     const all = ['40001', 'SQLITE_BUSY', 'SQLITE_CONSTRAINT_PRIMARYKEY', '23505', 'SQLITE_FULL'].map((code) =>
       storeError(code, ''),
     );

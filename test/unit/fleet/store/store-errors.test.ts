@@ -1,4 +1,4 @@
-// What an error of a database driver means: by its code, by its text where it has none, and whether a retry may pass.
+// The translation of driver errors: by code, by text where a driver gives no code; and the errors after which a retry may succeed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { asStoreError, hasWaited, storeError } from '../../../../src/fleet/store/store-errors.js';
@@ -24,7 +24,7 @@ describe('an error of a database driver', () => {
   });
 });
 
-describe('what PostgreSQL refuses because of its setup', () => {
+describe('an error of PostgreSQL that its setup causes', () => {
   it('has a hint for a password, a user, a database and a permission', () => {
     const table = [
       ['28P01', 'password authentication failed for user "writ"', /wrong password, or none/],

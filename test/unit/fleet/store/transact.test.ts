@@ -1,4 +1,4 @@
-// A transaction of a store that somebody else is writing to: who waits, how often, and what is never tried again.
+// Transactions that conflict with another writer: the number of retries, the number of waits, and errors without a retry.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
@@ -14,7 +14,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 const overtaken = (): WritError => storeError('40001', 'a host was changed meanwhile');
 const locked = (): WritError => storeError('SQLITE_BUSY', 'database is locked');
 
-describe('a transaction in whose way somebody is', () => {
+describe('a transaction that conflicts with another writer', () => {
   let runs = 0;
   const after = (failures: number, why: () => WritError) => (): Promise<number> => {
     runs++;
@@ -29,7 +29,7 @@ describe('a transaction in whose way somebody is', () => {
     assert.equal(runs, 10);
   });
 
-  it('is run again once where it waited for its whole time: somebody waits for the answer', async () => {
+  it('is run again only once where it waited for its whole time, because a client waits for the answer', async () => {
     runs = 0;
     assert.equal(await whileBusy(after(1, locked)), 2);
     runs = 0;
@@ -37,7 +37,7 @@ describe('a transaction in whose way somebody is', () => {
     assert.equal(runs, 2);
   });
 
-  it('is not run again where the database says anything else', async () => {
+  it('is not run again after any other error of the database', async () => {
     let runs = 0;
     const failing = (): Promise<void> => {
       runs++;
@@ -47,7 +47,7 @@ describe('a transaction in whose way somebody is', () => {
     assert.equal(runs, 1);
   });
 
-  it('makes a token once the other process is done, although its first wait was too short', async () => {
+  it('creates a token once the other process is done, although its first wait was too short', async () => {
     using dir = tempDir();
     const options = { clock: systemClock, log: silentLog() };
     const one = await openFleetStore(dir.join('store'), options);
@@ -55,7 +55,7 @@ describe('a transaction in whose way somebody is', () => {
     const made = await one.db.transaction().execute(async (trx) => {
       await trx.updateTable('leases').set({ until_ms: 2 }).execute();
       const making = createToken(two.db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });
-      // Its first try began before this one, and ends in vain before it.
+      // The first try of the token began before this wait, and fails before its end.
       await rejectsCode('FLEET_STORE_BUSY', two.db.updateTable('leases').set({ until_ms: 1 }).execute());
       return { making };
     });
