@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { brotliCompressSync } from 'node:zlib';
 import { deltaMagic, encodeInstruction, encodeNumber } from '../../../src/core/delta/delta-format.js';
 import { unlessRefused } from '../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
@@ -71,7 +70,7 @@ const signed: Readonly<Record<string, DeltaMaker['make']>> = {
     Buffer.concat([compress(plainDelta(base, next)), Buffer.from('!')]),
   'half of the instructions': (base, next) => compress(tail(plainDelta(base, next), 20)),
   'the way to another release': (base) => compress(plainDelta(base, base)),
-  'a bomb': () => brotliCompressSync(Buffer.alloc(100_000_000)),
+  'a bomb': () => compress(Buffer.alloc(100_000_000)),
   'a bomb of copies': (_, next) =>
     withManifest(
       next,
