@@ -1,5 +1,6 @@
 // Signs snapshot and timestamp, and publishes waiting targets: the part of signing that a server may do. Its functions
 // accept signers of these two roles only, so that a server never needs a root or targets key.
+import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { beginsAgain, forgetsVersions, maxVersion } from '../../core/tuf/metadata-version.js';
@@ -16,7 +17,13 @@ import {
   snapshotContent,
   timestampContent,
 } from '../repository/metadata-content.js';
-import { layoutOf, noVersionFollows, reachableOnDisk } from '../repository/repository-layout.js';
+import {
+  layoutOf,
+  metadataName,
+  noVersionFollows,
+  reachableOnDisk,
+  readRepositoryFile,
+} from '../repository/repository-layout.js';
 import {
   isSameFile,
   isWaiting,
@@ -98,7 +105,8 @@ export async function signOnline(options: OnlineSigningOptions) {
   const root = next?.root ?? live.root;
   const time = describeSigningTime(state, clock, root);
   const validityMs = livesOf(root.signed);
-  let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
+  const before: NamedFile = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
+  let signed: NamedFile | undefined;
   // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
   if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
@@ -107,16 +115,26 @@ export async function signOnline(options: OnlineSigningOptions) {
     const edition = { version, ...time, lifeMs: validityMs.snapshot };
     const { meta } = live.snapshot.signed;
     const content = snapshotContent(edition, { meta, restarts }, listNewestFiles(state));
-    snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
-    writer.writeMetadata('snapshot', version, snapshot.bytes);
+    signed = { version, bytes: await signMetadata(content, signers.snapshot) };
   }
+  const snapshot = signed ?? before;
   const version = requireLiveVersion(state, 'timestamp') + 1;
   const content = timestampContent({ version, ...time, lifeMs: validityMs.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
-  await verifyAsClient({ state, timestamp, clock, next: next?.root });
+  await verifyAsClient({ state, timestamp, snapshot: signed, clock, next: next?.root });
+  // A refused snapshot must not be on disk, because a file that a snapshot lists counts as seen by hosts (seen-files).
+  if (signed !== undefined) writeSnapshot(writer, signed);
   next?.write();
   writer.goLive(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
+}
+
+/** @throws WritError REPOSITORY_INVALID where the disk has other bytes than were verified; DISK_* */
+function writeSnapshot(writer: RepositoryWriter, { version, bytes }: NamedFile): void {
+  writer.writeMetadata('snapshot', version, bytes);
+  const path = join(writer.layout.metadata, metadataName('snapshot', version));
+  if (readRepositoryFile(path, bytes.length)?.equals(bytes)) return;
+  throw new WritError('REPOSITORY_INVALID', `${path} changed before it was published`, { facts: { path } });
 }
 
 /**

@@ -12,6 +12,7 @@ import { overlaySource } from '../../trust/sources/overlay-source.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
+import type { NamedFile } from '../repository/metadata-content.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState } from '../repository/repository-state.js';
 import { measureSignedAheadMs, signedAheadHint } from './signing-time.js';
@@ -53,16 +54,20 @@ export function refreshAsNewHost(anchor: Uint8Array, place: SimulatedRepository)
 
 interface NextFiles {
   readonly state: RepositoryState;
-  /** Not published yet; each file that it lists is in its place already. */
+  /** Not published yet. */
   readonly timestamp: Uint8Array;
+  /** The snapshot that the timestamp lists, where it is not on disk yet. The files that it lists are on disk. */
+  readonly snapshot?: NamedFile | undefined;
   /** The next root of a ceremony, not published yet; undefined outside a ceremony. */
   readonly next?: ParsedFile<'root'> | undefined;
   readonly clock: Clock;
 }
 
 /** @throws WritError REPOSITORY_INVALID; its fact `clientCode` is the code of the client's error */
-export async function verifyAsClient({ state, timestamp, next, clock }: NextFiles): Promise<void> {
+export async function verifyAsClient({ state, timestamp, snapshot, next, clock }: NextFiles): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', timestamp]]);
+  if (snapshot !== undefined)
+    overlay.set(`metadata/${metadataName('snapshot', snapshot.version)}`, snapshot.bytes);
   if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
   try {
     await runAsHosts({ directory: state.layout.directory, overlay, clock }, async (refreshed) => {

@@ -112,6 +112,16 @@ describe('resignOnline', () => {
     assert.deepEqual(ignored, ['3.targets.json']);
   });
 
+  it('leaves no snapshot on disk that hosts would refuse', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' }, { keys: someKeys(dir, repository, 'targets.key') });
+    fs.rmSync(`${repository.directory}/targets/dns-edge`, { recursive: true });
+    const before = directoryState(`${repository.directory}/metadata`);
+    await assert.rejects(repository.refresh(), { code: 'REPOSITORY_INVALID' });
+    assert.deepEqual(directoryState(`${repository.directory}/metadata`), before);
+  });
+
   it('takes live what waits beside a file that does not verify, also while the timestamp is young', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
