@@ -1,5 +1,5 @@
 // Which role lists which release: the newest targets of every role that may list one, and the questions that a
-// change of them asks. Pure over a repository's state; signs and writes nothing.
+// change of them asks. Decides over a repository's state; signs and writes nothing.
 import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
@@ -12,6 +12,7 @@ import { delegatedRolesOf } from './delegated-files.js';
 import { releasesOf } from './metadata-content.js';
 import { unlessRefused } from './repository-layout.js';
 import type { RepositoryState } from './repository-state.js';
+import { readSeenFile } from './seen-files.js';
 
 /** One role that lists releases. */
 interface Listing {
@@ -72,15 +73,17 @@ export function targetsListedBy(state: RepositoryState, role: string): Listing['
 }
 
 /**
- * @returns the releases of a delegated role that hosts see, by path. Where hosts have not seen a version of the role since a
- *   hand-over, these are the handed-over paths. A file of the role that waits is never in it, because a stolen key may have
- *   signed that file
+ * @returns the releases of a delegated role that hosts have seen, by path. Where hosts have not seen a version of the role since
+ *   a hand-over, these are the handed-over paths. A file of the role that no snapshot lists is never in it, because a stolen key
+ *   may have signed that file
  */
-export function publishedTargetsOf(
-  { targets, live, restarted }: RepositoryState,
-  role: string,
-): Listing['targets'] {
-  const own = live.delegated.get(role) ?? restarted.get(role);
+export function publishedTargetsOf(state: RepositoryState, role: string): Listing['targets'] {
+  const { targets, live, delegated, restarted } = state;
+  const listed = live.delegated.get(role) ?? restarted.get(role);
+  // Without a newer file none was published: the other snapshots are not read.
+  const hasNewer = delegated.get(role) !== undefined && delegated.get(role) !== live.delegated.get(role);
+  const seen = hasNewer ? readSeenFile(state, targets, role) : undefined;
+  const own = seen ?? listed;
   const published = own?.signed.targets ?? {};
   const handedOver = handedOverBy(targets);
   const received = Object.hasOwn(handedOver, role) ? handedOver[role] : undefined;

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
-import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
+import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { restartsTargets } from '../../core/tuf/metadata-version.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { isOnlineRole, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
@@ -23,6 +23,7 @@ import {
   type RepositoryLayout,
   readRepositoryFile,
 } from './repository-layout.js';
+import { type PublishedSnapshot, readLaterListings } from './seen-files.js';
 import { readVersionRestarts, type VersionRestarts } from './version-restarts.js';
 
 /** All four roles are there and belong together; of the delegated ones those that verify. */
@@ -55,8 +56,8 @@ export const anchorName = 'root.json';
 /**
  * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
  *   first root is believed
- * @param options `nextRoot`: the root that is to be committed; waiting targets count only if it lists their keys too, unless
- *   `shouldIncludeWaiting`. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
+ * @param options `nextRoot`: the root that is to be committed; waiting targets count only if it lists their keys too, or a snapshot
+ *   listed them, unless `shouldIncludeWaiting`. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
  *   longer lists may be those of a thief, and must never be built on unseen
  * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
  */
@@ -77,8 +78,13 @@ export function readRepositoryState(
     const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root, missingFiles });
     const { timestamp, snapshot, targets } = files;
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
+    const isKept = (file: ParsedFile<'targets'>): boolean =>
+      nextRoot === undefined ||
+      shouldIncludeWaiting === true ||
+      isVouchedByRoot(file, nextRoot) ||
+      isSeen(file, { layout, live: files, roots });
     const read = (version: number) =>
-      readPending(layout, version, [root, shouldIncludeWaiting ? root : (nextRoot ?? root)]);
+      readPending(layout, version, (file) => isVouchedByRoot(file, root) && isKept(file));
     const { version } = targets.signed;
     const above = restartsTargets(rolesOf(outdated), version) ? 0 : version;
     const newest = findNewest(layout, 'targets', above, read);
@@ -179,17 +185,22 @@ function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root
   return roots;
 }
 
+/** Targets that hosts have seen are signed again: without them, the next version would use their serials again. */
+function isSeen(file: ParsedFile<'targets'>, published: PublishedSnapshot): boolean {
+  const listings = readLaterListings(published).get('targets') ?? [];
+  return listings.some(({ meta }) => isNamedBy(meta, file));
+}
+
 function readPending(
   layout: RepositoryLayout,
   version: number,
-  authorities: readonly ParsedFile<'root'>[],
+  isAccepted: (file: ParsedFile<'targets'>) => boolean,
 ): ParsedFile<'targets'> | undefined {
   try {
     const path = join(layout.metadata, metadataName('targets', version));
     const file = parseEnvelope(readRequired(path, limits.maxTargetsBytes), 'targets');
     // A copy of older targets under a newer name is not newer.
-    const isVouched = authorities.every((root) => isVouchedByRoot(file, root));
-    return isVouched && file.signed.version === version ? file : undefined;
+    return file.signed.version === version && isAccepted(file) ? file : undefined;
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;

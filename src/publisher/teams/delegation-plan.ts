@@ -1,5 +1,5 @@
 // What a delegation changes: the roles that the targets delegate to, their keys and names, and which role lists which
-// release from then on. Pure over a repository's state; whether it may is delegation-rules'; signs and writes nothing.
+// release from then on. Decides over a repository's state; whether it may is delegation-rules'; signs and writes nothing.
 import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
 import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
@@ -48,7 +48,7 @@ export interface DelegationPlan {
   readonly handedOver: readonly MarkedRelease[];
   /** Releases that the new targets sign in place of the role: hosts see these with the next snapshot. */
   readonly returned: readonly MarkedRelease[];
-  /** Waiting releases of the role that no host has seen, and that are not handed over. */
+  /** Waiting releases of the role that no snapshot on disk lists, and that are not handed over. */
   readonly leftOut: readonly ListedRelease[];
   /** The role lists nothing until its keys have signed: what it listed, or was handed over, waits in the targets. */
   readonly needsSignature: boolean;

@@ -9,6 +9,7 @@ import { checkDeltas } from '../delta/check-deltas.js';
 import { releaseHistory } from '../release/release-history.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { findSnapshotRollback } from '../repository/seen-files.js';
 import { listWaitingRoles } from '../signing/online-signing.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 import { measureSignedAheadMs } from '../signing/signing-time.js';
@@ -66,6 +67,10 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
   const state = findings.attempt('metadata', () => readRepositoryState(layout, options.keysDirectory));
   if (state === undefined) return;
   findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
+  findings.attempt('metadata', () => {
+    const rollback = findSnapshotRollback(state);
+    if (rollback !== undefined) throw rollback;
+  });
   for (const name of state.ignored)
     findings.note(`metadata/${name} is newer and does not verify: it cannot be published`);
   for (const { role, version } of listWaitingRoles(state))

@@ -530,6 +530,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'repository-owner',
     'repository-state',
     'repository-writer',
+    'seen-files',
     'version-restarts',
   ],
   'publisher/root': [

@@ -48,7 +48,7 @@ const flags = {
   handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
   includeWaiting: toggle(
     '--include-waiting',
-    'also hand over or return releases of the role that no host has seen',
+    'also hand over or return releases of the role that no snapshot lists',
   ),
   remove: toggle('--remove', 'end the delegation'),
   yes: toggle('-y, --yes', 'do not ask for confirmation'),
@@ -124,7 +124,7 @@ function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[
 
 function leftOutHint(repository: string): string {
   const command = `writ repo log --repository ${shellWord(repository)}`;
-  return `  No host has seen these, and the new targets would vouch for them. \`${command}\` shows them; --include-waiting includes them.`;
+  return `  No snapshot in the repository lists these, and the new targets would vouch for them. \`${command}\` shows them; --include-waiting includes them.`;
 }
 
 function planDetails({

@@ -9,6 +9,7 @@ import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
 import { listNewReleases, liveReleasesOf } from '../../../publisher/repository/listing.js';
 import { layoutOf } from '../../../publisher/repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../../../publisher/repository/repository-state.js';
+import { findSnapshotRollback } from '../../../publisher/repository/seen-files.js';
 import { listWaitingRoles, type SignedRole } from '../../../publisher/signing/online-signing.js';
 import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
 import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
@@ -60,7 +61,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const roles = reportRoles(state, judgedAtMs, flags.failWithin);
     const { keys } = flags;
     const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
-    return answer(state, { roles, obstacle }, flags, nowMs);
+    return answer(state, { roles, obstacle, rollback: findSnapshotRollback(state) }, flags, nowMs);
   },
 };
 
@@ -90,6 +91,8 @@ interface Found {
   readonly roles: readonly RoleReport[];
   /** Why the keys that were named cannot re-sign. */
   readonly obstacle: WritError | undefined;
+  /** Why hosts refuse the published snapshot. */
+  readonly rollback: WritError | undefined;
 }
 
 const verdicts = {
@@ -105,7 +108,7 @@ const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[con
 
 function answer(
   state: RepositoryState,
-  { roles, obstacle }: Found,
+  { roles, obstacle, rollback }: Found,
   flags: RepoStatusFlags,
   nowMs: number,
 ): Answer {
@@ -116,7 +119,8 @@ function answer(
   const newer = waitingRoles.find((one) => one.role === worst?.role && isUnexpired(state, one, nowMs));
   const ahead = measureSignedAheadMs(state, nowMs);
   const isWarning = worst !== undefined || waiting || ahead !== undefined || obstacle !== undefined;
-  const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : isWarning ? 1 : 0;
+  const isRefused = rollback !== undefined || (worst !== undefined && verdictOf(worst) === 'FAIL');
+  const exitCode = isRefused ? 2 : isWarning ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
   return {
     outcome,
@@ -130,11 +134,13 @@ function answer(
       ...given({
         signedAheadMs: ahead,
         cannotResign: obstacle && { code: obstacle.code, message: obstacle.message },
+        rollback: rollback && { code: rollback.code, message: rollback.message, facts: rollback.facts },
       }),
       ...details(state, roles, nowMs),
     },
     lines: [
-      verdictLine(outcome, { worst, newer, waitingRoles, ahead, obstacle }, nowMs),
+      verdictLine(outcome, { worst, newer, waitingRoles, ahead, obstacle, rollback }, nowMs),
+      ...(rollback === undefined ? [] : [`  ${rollback.hint}`]),
       ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
       ...table(
@@ -186,18 +192,18 @@ function obstacleLines(obstacle: WritError | undefined, worst: RoleReport | unde
   return [...lines, `  ${obstacle.hint}`];
 }
 
-interface Verdict {
+interface Verdict extends Pick<Found, 'obstacle' | 'rollback'> {
   readonly worst: RoleReport | undefined;
   /** A newer version of that role, which only `writ refresh` has to publish. */
   readonly newer: SignedRole | undefined;
   readonly waitingRoles: readonly SignedRole[];
-  readonly obstacle: WritError | undefined;
   readonly ahead: number | undefined;
 }
 
 function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
-  const { worst, newer, waitingRoles, ahead, obstacle } = verdict;
+  const { worst, newer, waitingRoles, ahead, obstacle, rollback } = verdict;
   const word = outcome.toUpperCase();
+  if (rollback !== undefined) return `${word} ${rollback.message} [${rollback.code}]`;
   if (worst === undefined && obstacle !== undefined)
     return `${word} a server cannot re-sign with these keys: ${obstacle.message} [${obstacle.code}]`;
   if (worst === undefined && ahead !== undefined)
