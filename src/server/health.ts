@@ -3,7 +3,7 @@
 import type { ErrorCode } from '../core/errors.js';
 import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './resign/repository-view.js';
-import type { ResignStatus } from './resign/resigner.js';
+import { type ResignStatus, setAsideText } from './resign/resigner.js';
 
 interface HealthReason {
   readonly level: 'warning' | 'critical';
@@ -92,7 +92,15 @@ function resignReasons(state: RepositoryState, resign: ResignStatus | undefined)
     const message = `${state.pending.join(', ')} published but not signed into the snapshot: writ refresh`;
     return [{ level: 'warning', code: 'PUBLISH_PENDING', message }];
   }
-  const until = lastsUntil(state);
+  const { setAside } = resign;
+  const waiting: HealthReason[] =
+    setAside === undefined
+      ? []
+      : [{ level: 'warning', code: 'PUBLISH_PENDING', message: setAsideText(setAside.files) }];
+  return [...waiting, ...failureReasons(resign, lastsUntil(state))];
+}
+
+function failureReasons(resign: ResignStatus, until: string): HealthReason[] {
   if (resign.failure !== undefined) {
     const { code, message, count } = resign.failure;
     return [{ level: 'warning', code, message: `re-signing failed ${count} times: ${message}${until}` }];

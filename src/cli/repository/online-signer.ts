@@ -7,7 +7,8 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
-import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
+import { openOnlineSigners } from '../../publisher/signing/online-signing.js';
+import { resignDueRoles } from '../../publisher/signing/resign-online.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';
 import { writeObstacle } from '../../publisher/upkeep/resign-obstacle.js';
 import type { OnlineSigner } from '../../server/resign/resigner.js';
@@ -26,11 +27,12 @@ export async function createOnlineSigner(
 ): Promise<OnlineSigner> {
   let signers = await openOnlineSigners(repository, keys);
   const durableFs = createDurableFs();
-  const resign = async (roles: readonly OnlineRole[]): Promise<void> => {
-    await resignOnline({
+  const resign = (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]> =>
+    resignDueRoles({
       repository,
       signers,
       roles,
+      isDueByTime,
       keysDirectory: keys.path,
       clock,
       durableFs,
@@ -40,17 +42,16 @@ export async function createOnlineSigner(
       // Not waited for: when the other writer is done, there may be nothing left to sign.
       lockWaitMs: 0,
     });
-  };
   return {
     obstacle: () => writeObstacle(repository),
-    resign: async (roles) => {
+    resign: async (roles, isDueByTime) => {
       try {
-        await resign(roles);
+        return await resign(roles, isDueByTime);
       } catch (error) {
         if (!isWritError(error) || error.code !== 'KEYS_MISSING') throw error;
         // A new root lists other keys: those may be beside the old ones already.
         signers = await openOnlineSigners(repository, keys);
-        await resign(roles);
+        return resign(roles, isDueByTime);
       }
     },
   };

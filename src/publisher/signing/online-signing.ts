@@ -2,14 +2,10 @@
 // accept signers of these two roles only, so that a server never needs a root or targets key.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
-import { given } from '../../core/given.js';
 import { beginsAgain, forgetsVersions, maxVersion } from '../../core/tuf/metadata-version.js';
-import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type MetaFile, type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
-import { listNewReleases } from '../repository/listing.js';
-import type { MissingFiles } from '../repository/live-files.js';
 import {
   describeListedFile,
   livesOf,
@@ -27,26 +23,13 @@ import {
 import {
   isSameFile,
   isWaiting,
-  passedOverSnapshot,
   type RepositoryState,
   readRepositoryState,
 } from '../repository/repository-state.js';
-import {
-  type RepositoryWriter,
-  type WriterOptions,
-  withRepository,
-} from '../repository/repository-writer.js';
+import type { RepositoryWriter } from '../repository/repository-writer.js';
 import type { VersionRestarts } from '../repository/version-restarts.js';
-import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { verifyAsClient } from './self-check.js';
-import {
-  type ClockCheck,
-  chooseSigningTimeMs,
-  describeSigningTime,
-  measureSignedAheadMs,
-  requireReliableClock,
-  type SigningClock,
-} from './signing-time.js';
+import { describeSigningTime, type SigningClock } from './signing-time.js';
 
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
 
@@ -137,22 +120,6 @@ function writeSnapshot(writer: RepositoryWriter, { version, bytes }: NamedFile):
   throw new WritError('REPOSITORY_INVALID', `${path} changed before it was published`, { facts: { path } });
 }
 
-/**
- * Refuses signers that a newer root does not list any more. Otherwise a snapshot would be written that every host refuses.
- * @throws WritError KEYS_MISSING
- */
-function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners): void {
-  for (const role of onlineRoles) {
-    const { keyids, threshold } = live.root.signed.roles[role];
-    const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
-    if (listed.length >= threshold) continue;
-    throw new WritError('KEYS_MISSING', `the root no longer lists the ${role} keys at hand`, {
-      facts: { role, expected: threshold, actual: listed.length, keyIds: keyids },
-      hint: 'Put the new keys in the place of the old ones.',
-    });
-  }
-}
-
 /** @returns the newest file of targets and of each delegated role, by role */
 function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
   const files = new Map([['targets', targets], ...delegated]);
@@ -212,68 +179,9 @@ function restartVersions(state: RepositoryState): RestartedState {
   return { state: { ...state, live: { ...live, snapshot }, delegated: new Map(files) }, restarts };
 }
 
-export interface ResignOptions extends WriterOptions {
-  readonly signers: OnlineSigners;
-  readonly roles: readonly OnlineRole[];
-  /** The directory with the publisher's copy of the root; undefined: the first root of the repository is trusted. */
-  readonly keysDirectory?: string;
-  readonly clockCheck?: ClockCheck | undefined;
-  /** Left out: refused. */
-  readonly missingFiles?: MissingFiles | undefined;
-}
-
-export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
-
-/**
- * Re-signs for `writ refresh`, and for the server when a quarter of the validity period has passed or a publish waits.
- * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
- */
-export async function resignOnline(options: ResignOptions) {
-  return withRepository(options, async (writer) => {
-    const { signers, roles } = options;
-    const { missingFiles } = options;
-    const read = readRepositoryState(writer.layout, options.keysDirectory, { missingFiles });
-    const clock = await requireReliableClock(options, read);
-    const state = await omitUnacceptableFiles(read, clock);
-    requireNothingIgnored(state, chooseSigningTimeMs(state, clock.nowMs()));
-    requireListedSigners(state, signers);
-    const aheadMs = measureSignedAheadMs(state, clock.nowMs());
-    const versions = await signOnline({ writer, state, signers, roles, clock });
-    return {
-      versions,
-      /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later. */
-      ...given({ signedAheadMs: aheadMs }),
-      /** The version of targets that was published before. */
-      targetsBefore: state.live.targets.signed.version,
-      /** Roles with a newer version that waited before and is published now. */
-      wentLive: listWaitingRoles(state),
-      /** Releases that hosts see now, and did not see before. */
-      newReleases: listNewReleases(state),
-      /** The published snapshot that listed missing files; left out where it was used. */
-      ...given({ passedOver: passedOverSnapshot(read) }),
-      /** Names of newer files that do not verify and were not published. */
-      ignored: state.ignored,
-    };
-  });
-}
-
 /** @returns the roles with a newer version than hosts see, the top-level targets first */
 export function listWaitingRoles({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
   const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
   const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
   return waited.map(([role, { signed }]) => ({ role, version: signed.version }));
-}
-
-/**
- * Newer files that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
- * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale.
- */
-function requireNothingIgnored(state: RepositoryState, nowMs: number): void {
-  const { live, ignored } = state;
-  const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
-  if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
-  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot be published`, {
-    facts: { ignored },
-    hint: 'Publish again, with the keys of the role.',
-  });
 }

@@ -1,20 +1,24 @@
 // Keeps snapshot and timestamp fresh while the server runs, and takes a publish that came without the online
 // keys live. A failure is logged, kept for /healthz and tried again; it never ends the server.
 
+import { isDeepStrictEqual } from 'node:util';
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { RepositoryView } from './repository-view.js';
+import type { RepositoryState, RepositoryView } from './repository-view.js';
 import { dueRoles, resignRetryDelay } from './resign-schedule.js';
 
 /** Holds the two online keys; nothing else of the server sees them. */
 export interface OnlineSigner {
   /**
    * Verifies the repository as a client would, then signs at least these roles, snapshot before timestamp.
-   * @throws WritError when it does not verify, a key is missing, or another process writes the repository
+   * @param isDueByTime false where only newer files are the reason: without one that may be published, nothing is signed
+   * @returns the names of newer files that do not verify and are not published
+   * @throws WritError when the repository does not verify, a key is missing, or another process writes the repository
    */
-  resign(roles: readonly OnlineRole[]): Promise<void>;
+  resign(roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]>;
   /** What would make it fail now, looked for without signing; asked while nothing has to be signed. */
   obstacle(): WritError | undefined;
 }
@@ -33,6 +37,22 @@ export interface ResignStatus {
   readonly obstacle?: { readonly code: ErrorCode; readonly message: string };
   /** Tries in a row that found another writer at work: a publish, whose outcome may leave nothing to do. */
   readonly busyTries?: number;
+  /** Newer files of teams that cannot be published yet. */
+  readonly setAside?: SetAside;
+}
+
+/**
+ * Files of teams that do not verify under the published delegations, or that hosts would refuse. Each waits for a newer
+ * version of its role, and does not delay other roles.
+ */
+export interface SetAside {
+  readonly files: readonly string[];
+  /** Versions of the root and the targets that the files were verified under. */
+  readonly verifiedUnder: string;
+  /** Tries in a row with these files. */
+  readonly tries: number;
+  /** Monotonic: then they are verified again, because an archive may have arrived since. */
+  readonly retryAtMs: number;
 }
 
 export interface Resigner {
@@ -56,24 +76,29 @@ interface ResignerOptions {
 }
 
 export function createResigner(options: ResignerOptions): Resigner {
-  const { clock, watchEveryMs } = options;
+  const { clock, view, watchEveryMs } = options;
   let status: ResignStatus = {};
   let retryAtMs = 0;
+  let waitingFiles = '';
   let stopped = false;
   let woken = new AbortController();
   const round = async (): Promise<void> => {
+    // Another publish must not wait for a file that failed before it.
+    const isChanged = textOfFiles(view.current()) !== waitingFiles;
     // Monotonic: a clock that is set back must not stop the retries.
-    if (clock.monotonicMs() < retryAtMs) return;
+    if (clock.monotonicMs() < retryAtMs && !isChanged) return;
+    waitingFiles = textOfFiles(view.current());
     status = await signWhatIsDue(options, status);
     const waitMs = waitAfter(status);
-    if (waitMs > 0) retryAtMs = clock.monotonicMs() + waitMs;
+    retryAtMs = waitMs > 0 ? clock.monotonicMs() + waitMs : 0;
   };
   const loop = async (): Promise<void> => {
     while (!stopped) {
       woken = new AbortController();
       await round();
       const waitMs = Math.max(retryAtMs - clock.monotonicMs(), 0);
-      if (!stopped) await clock.sleep(waitMs === 0 ? watchEveryMs : waitMs, woken.signal);
+      if (!stopped)
+        await clock.sleep(waitMs === 0 ? watchEveryMs : Math.min(waitMs, watchEveryMs), woken.signal);
     }
   };
   let ended = Promise.resolve();
@@ -103,15 +128,21 @@ function waitAfter({ failure, busyTries }: ResignStatus): number {
 async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Promise<ResignStatus> {
   const { view, signer, clock, log, onResult } = options;
   try {
-    const due = dueRoles(view.read(), clock.nowMs());
-    const { lastSuccessMs } = before;
-    const known = lastSuccessMs === undefined ? {} : { lastSuccessMs };
+    const state = view.read();
+    const waiting = isStillSetAside(before.setAside, state, clock) ? before.setAside.files : [];
+    const due = dueRoles(withoutPending(state, waiting), clock.nowMs());
+    const { lastSuccessMs, setAside } = before;
+    const known = given({ lastSuccessMs, setAside: keepListed(setAside, state) });
     if (due.length === 0) return { ...known, ...obstacleOf(options, before) };
-    await signer.resign(due);
-    requireSigned(view, clock.nowMs());
+    const isDueByTime = dueRoles(withoutPending(state, state.pending), clock.nowMs()).length > 0;
+    const ignored = await signer.resign(due, isDueByTime);
+    requireSigned(view, ignored, clock.nowMs());
+    const next = given({ setAside: setAsideAfter(options, ignored, before) });
+    const published = versionsOf(view);
+    if (isDeepStrictEqual(published, versionsIn(state))) return { ...given({ lastSuccessMs }), ...next };
     onResult('success');
-    log.info({ roles: due, versions: versionsOf(view) }, 're-signed');
-    return { lastSuccessMs: clock.nowMs() };
+    log.info({ roles: due, versions: published }, 're-signed');
+    return { lastSuccessMs: clock.nowMs(), ...next };
   } catch (error) {
     const { code, message } = toWritError(error);
     const { busyTries = 0, obstacle: _, ...known } = before;
@@ -135,9 +166,67 @@ function obstacleOf({ signer, log }: ResignerOptions, before: ResignStatus): Pic
   return { obstacle: { code, message } };
 }
 
-/** Without this, a signer that leaves something due would be asked at every tick, one version each. */
-function requireSigned(view: RepositoryView, nowMs: number): void {
-  const due = dueRoles(view.read(), nowMs);
+function withoutPending(state: RepositoryState, files: readonly string[]): RepositoryState {
+  return { ...state, pending: state.pending.filter((name) => !files.includes(name)) };
+}
+
+function textOfFiles({ pending }: RepositoryState): string {
+  return pending.join(' ');
+}
+
+/** @returns false once other roots or targets are published, or the files are to be verified again */
+function isStillSetAside(
+  setAside: SetAside | undefined,
+  state: RepositoryState,
+  clock: Clock,
+): setAside is SetAside {
+  if (setAside === undefined || setAside.verifiedUnder !== delegatorsOf(state)) return false;
+  return clock.monotonicMs() < setAside.retryAtMs;
+}
+
+/** @returns undefined once none of the files is the newest of its role */
+function keepListed(setAside: SetAside | undefined, { pending }: RepositoryState): SetAside | undefined {
+  const files = setAside?.files.filter((name) => pending.includes(name)) ?? [];
+  return setAside === undefined || files.length === 0 ? undefined : { ...setAside, files };
+}
+
+function delegatorsOf({ roles }: RepositoryState): string {
+  return `${roles.root?.version ?? 0} ${roles.targets?.version ?? 0}`;
+}
+
+/** Logs a file once. Top-level targets are not set aside, because they come from a mistake or an attack: that is a failure. */
+function setAsideAfter(
+  { view, clock, log }: ResignerOptions,
+  ignored: readonly string[],
+  { setAside: before }: ResignStatus,
+): SetAside | undefined {
+  const state = view.current();
+  const files = state.pending.filter((name) => ignored.includes(name) && roleOfFile(name) !== 'targets');
+  if (files.length === 0) return undefined;
+  const isKnown = files.every((name) => before?.files.includes(name));
+  if (!isKnown) log.warn({ files }, setAsideText(files));
+  const tries = isKnown ? (before?.tries ?? 0) + 1 : 1;
+  const retryAtMs = clock.monotonicMs() + resignRetryDelay(tries);
+  return { files, verifiedUnder: delegatorsOf(state), tries, retryAtMs };
+}
+
+/** @param name as `2.dns-team.json` */
+function roleOfFile(name: string): string {
+  return decodeURIComponent(name.replace(/^\d+\.(.*)\.json$/, '$1'));
+}
+
+/** @returns as `2.dns-team.json does not verify and is not published: it waits for a newer version of dns-team` */
+export function setAsideText(files: readonly string[]): string {
+  const texts = files.map(
+    (name) =>
+      `${name} does not verify and is not published: it waits for a newer version of ${roleOfFile(name)}`,
+  );
+  return texts.join('; ');
+}
+
+/** Otherwise the loop would ask a signer that leaves something due at every tick, one version each. */
+function requireSigned(view: RepositoryView, ignored: readonly string[], nowMs: number): void {
+  const due = dueRoles(withoutPending(view.read(), ignored), nowMs);
   if (due.length === 0) return;
   throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still expire soon after signing`, {
     facts: { due, pending: view.current().pending },
@@ -145,6 +234,9 @@ function requireSigned(view: RepositoryView, nowMs: number): void {
 }
 
 function versionsOf(view: RepositoryView): Record<string, number> {
-  const { roles } = view.current();
+  return versionsIn(view.current());
+}
+
+function versionsIn({ roles }: RepositoryState): Record<string, number> {
   return Object.fromEntries(Object.entries(roles).map(([role, state]) => [role, state.version]));
 }

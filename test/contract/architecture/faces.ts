@@ -546,6 +546,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'publisher/signing': [
     'online-signing',
+    'resign-online',
     'resign-role',
     'self-check',
     'sign-change',

@@ -12,11 +12,8 @@ import type { BoundedChange } from '../../../src/publisher/release/head-change.j
 import { type PublishResult, publishBundle } from '../../../src/publisher/release/publish.js';
 import { defaultLives, type RoleLives } from '../../../src/publisher/repository/metadata-content.js';
 import { type InitResult, initRepository } from '../../../src/publisher/root/init-repository.js';
-import {
-  openOnlineSigners,
-  type ResignResult,
-  resignOnline,
-} from '../../../src/publisher/signing/online-signing.js';
+import { openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
+import { type ResignResult, resignOnline } from '../../../src/publisher/signing/resign-online.js';
 import type { ChangeOptions } from '../../../src/publisher/signing/sign-change.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import type { TempDir } from '../disk/temp-dir.js';

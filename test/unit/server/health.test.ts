@@ -94,6 +94,17 @@ describe('health', () => {
     assert.deepEqual(summary({ state: pending, nowMs, resign: {} }), ['ok']);
   });
 
+  it('names the role that a file waits for which hosts would refuse, and counts no failure', () => {
+    const setAside = { files: ['2.dns-team.json'], verifiedUnder: '1 1', tries: 9, retryAtMs: 0 };
+    const { status, reasons } = judgeHealth({ state: state(), nowMs, resign: { setAside } });
+    const message =
+      '2.dns-team.json does not verify and is not published: it waits for a newer version of dns-team';
+    assert.deepEqual(
+      [status, reasons],
+      ['warning', [{ level: 'warning', code: 'PUBLISH_PENDING', message }]],
+    );
+  });
+
   it('shows that re-signing fails, and when it last went well', () => {
     const failure = { code: 'KEYS_MISSING', message: 'no key', count: 3, atMs: nowMs } as const;
     const health = judgeHealth({ state: state(), nowMs, resign: { failure, lastSuccessMs: nowMs } });

@@ -1,11 +1,8 @@
 // `writ refresh`: signs snapshot and timestamp again, and takes targets that wait for them live.
 import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
-import {
-  openOnlineSigners,
-  type ResignResult,
-  resignOnline,
-} from '../../../publisher/signing/online-signing.js';
+import { openOnlineSigners } from '../../../publisher/signing/online-signing.js';
+import { type ResignResult, resignOnline } from '../../../publisher/signing/resign-online.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, required } from '../../console/flags.js';
 import {

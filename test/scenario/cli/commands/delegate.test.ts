@@ -81,7 +81,10 @@ describe('writ delegate', () => {
     const run = await writ(dir, ...change);
     const serial = (number: number) => `dns-edge stable serial ${number}( r\\d)? sha256:[0-9a-f]{12}`;
     assert.match(run.stdout, new RegExp(`\\n {2}returns to the targets {2}${serial(1)}\\n`), run.stderr);
-    assert.match(run.stdout, new RegExp(`\\n {2}leaves out {2}${serial(2)}\\n {2}No snapshot in the repository lists these`));
+    assert.match(
+      run.stdout,
+      new RegExp(`\\n {2}leaves out {2}${serial(2)}\\n {2}No snapshot in the repository lists these`),
+    );
     assert.match(run.stdout, /\n {2}dns-team lists nothing new until its keys have signed\.\n/);
     assert.doesNotMatch(run.stdout, /Hosts keep/);
   });

@@ -59,10 +59,11 @@ describe('a server with the online keys', () => {
     const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
     const signer = await createOnlineSigner(repository.directory, keys, clock, async () => 'unsynchronised');
     clock.setWallTime(clock.nowMs() + 31 * dayMs);
-    for (const _ of [1, 2]) await assert.rejects(signer.resign(['timestamp']), { code: 'CLOCK_UNSURE' });
+    for (const _ of [1, 2])
+      await assert.rejects(signer.resign(['timestamp'], true), { code: 'CLOCK_UNSURE' });
     // As `writ refresh --clock-is-right` does.
     await repository.refresh();
-    await signer.resign(['timestamp']);
+    await signer.resign(['timestamp'], true);
   });
 
   it('re-signs when a quarter of a life has passed, and not before', async () => {
@@ -166,7 +167,7 @@ describe('a server with the online keys', () => {
       'root-2.key',
     ]);
     await commit(repository, signed, { unsignedRoles: 'accepted' });
-    await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'KEYS_MISSING' });
+    await assert.rejects(signer.resign(['snapshot', 'timestamp'], true), { code: 'KEYS_MISSING' });
     assert.ok(!fs.existsSync(metadataPath(repository, '2.snapshot.json')));
   });
 
@@ -186,9 +187,9 @@ describe('a server with the online keys', () => {
       durable: createDurableFs(),
       code: 'REPOSITORY_LOCKED',
     });
-    await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'REPOSITORY_LOCKED' });
+    await assert.rejects(signer.resign(['snapshot', 'timestamp'], true), { code: 'REPOSITORY_LOCKED' });
     lock.release();
-    await signer.resign(['snapshot', 'timestamp']);
+    await signer.resign(['snapshot', 'timestamp'], true);
     assert.ok(fs.existsSync(metadataPath(repository, '2.snapshot.json')));
   });
 

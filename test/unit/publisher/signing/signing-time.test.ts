@@ -3,7 +3,8 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
-import { openOnlineSigners, resignOnline } from '../../../../src/publisher/signing/online-signing.js';
+import { openOnlineSigners } from '../../../../src/publisher/signing/online-signing.js';
+import { resignOnline } from '../../../../src/publisher/signing/resign-online.js';
 import { resignRole } from '../../../../src/publisher/signing/resign-role.js';
 import {
   type ClockCheck,

@@ -46,6 +46,8 @@ interface Bench {
   fail: Error | undefined;
   /** What the signer says that it would fail by. */
   obstacle: WritError | undefined;
+  /** Files that the signer does not publish. */
+  ignored: readonly string[];
 }
 
 function bench(): Bench {
@@ -55,10 +57,13 @@ function bench(): Bench {
   const results: string[] = [];
   const signer = {
     obstacle: () => result.obstacle,
-    resign: async (roles: readonly OnlineRole[]): Promise<void> => {
+    resign: async (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]> => {
       calls.push(roles);
       await setImmediate();
       if (result.fail !== undefined) throw result.fail;
+      const { pending } = fixture.state;
+      const left = pending.filter((name) => result.ignored.includes(name));
+      if (!isDueByTime && left.length === pending.length) return left;
       const signed = Object.entries(fixture.state.roles).map(([name, role]) => [
         name,
         roles.includes(name as OnlineRole)
@@ -69,7 +74,8 @@ function bench(): Bench {
             }
           : role,
       ]);
-      fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: [] };
+      fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: left };
+      return left;
     },
   };
   const resigner = createResigner({
@@ -80,7 +86,8 @@ function bench(): Bench {
     watchEveryMs,
     onResult: (one) => results.push(one),
   });
-  const result: Bench = { clock, fixture, resigner, calls, results, fail: undefined, obstacle: undefined };
+  const own = { fail: undefined, obstacle: undefined, ignored: [] };
+  const result: Bench = { clock, fixture, resigner, calls, results, ...own };
   return result;
 }
 
@@ -200,6 +207,23 @@ describe('re-signing loop', () => {
     await one.resigner.stop();
   });
 
+  it('ends the wait after a failure when another file waits', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.fail = new WritError('REPOSITORY_INVALID', '2.targets.json does not verify');
+    one.resigner.start();
+    await settle();
+    await one.clock.advance(5000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    one.fail = undefined;
+    one.fixture.state = { ...one.fixture.state, pending: ['3.targets.json'] };
+    one.resigner.wake();
+    await settle();
+    assert.deepEqual([one.calls.length, one.resigner.status().failure], [3, undefined]);
+    await one.resigner.stop();
+  });
+
   it('keeps trying when the wall clock is set back', async () => {
     const one = bench();
     one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
@@ -268,5 +292,66 @@ describe('re-signing loop', () => {
     one.resigner.start();
     await one.resigner.stop();
     assert.deepEqual(one.results, ['success']);
+  });
+});
+
+describe('a newer file of a team that the signer does not publish', () => {
+  const file = '2.dns-team.json';
+
+  async function withIgnoredFile(): Promise<Bench> {
+    const one = bench();
+    one.ignored = [file];
+    one.fixture.state = { ...one.fixture.state, pending: [file] };
+    one.resigner.start();
+    await settle();
+    return one;
+  }
+
+  it('is set aside without a failure, and a publish by another role is signed at once', async () => {
+    const one = await withIgnoredFile();
+    assert.deepEqual([one.resigner.status().setAside?.files, one.results], [[file], []]);
+    one.fixture.state = { ...one.fixture.state, pending: [file, '2.targets.json'] };
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    assert.deepEqual([one.resigner.status().setAside?.files, one.results], [[file], ['success']]);
+    assert.deepEqual([one.resigner.status().failure, one.fixture.state.pending], [undefined, [file]]);
+    await one.resigner.stop();
+  });
+
+  it('is tried again with growing waits, because its archive may have arrived since', async () => {
+    const one = await withIgnoredFile();
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    await one.clock.advance(watchEveryMs - 1);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    one.ignored = [];
+    await one.clock.advance(1);
+    await settle();
+    const { setAside, failure } = one.resigner.status();
+    assert.deepEqual([setAside, failure, one.results], [undefined, undefined, ['success']]);
+    await one.resigner.stop();
+  });
+
+  it('is tried again once other targets are published', async () => {
+    const one = await withIgnoredFile();
+    one.ignored = [];
+    const { timestamp } = one.fixture.state.roles;
+    assert.ok(timestamp !== undefined);
+    const roles = { ...one.fixture.state.roles, targets: { ...timestamp, version: 3 } };
+    one.fixture.state = { ...one.fixture.state, roles };
+    one.resigner.wake();
+    await settle();
+    assert.deepEqual([one.resigner.status().setAside, one.results], [undefined, ['success']]);
+    await one.resigner.stop();
+  });
+
+  it('is forgotten once a newer version of the role is published', async () => {
+    const one = await withIgnoredFile();
+    one.fixture.state = { ...one.fixture.state, pending: [] };
+    one.resigner.wake();
+    await settle();
+    assert.equal(one.resigner.status().setAside, undefined);
+    await one.resigner.stop();
   });
 });

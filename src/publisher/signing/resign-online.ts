@@ -1,0 +1,143 @@
+// Signs snapshot and timestamp again: for `writ refresh`, and for the server by time or where a publish waits. Files that hosts
+// would refuse stay unpublished, and are reported.
+import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import { keyId } from '../../core/tuf/signature-schemes.js';
+import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
+import { listNewReleases } from '../repository/listing.js';
+import type { MissingFiles } from '../repository/live-files.js';
+import { livesOf } from '../repository/metadata-content.js';
+import {
+  isWaiting,
+  passedOverSnapshot,
+  type RepositoryState,
+  readRepositoryState,
+} from '../repository/repository-state.js';
+import {
+  type RepositoryWriter,
+  type WriterOptions,
+  withRepository,
+} from '../repository/repository-writer.js';
+import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
+import { listWaitingRoles, type OnlineSigners, signOnline } from './online-signing.js';
+import {
+  type ClockCheck,
+  chooseSigningTimeMs,
+  measureSignedAheadMs,
+  requireReliableClock,
+  type SigningClock,
+} from './signing-time.js';
+
+export interface ResignOptions extends WriterOptions {
+  readonly signers: OnlineSigners;
+  readonly roles: readonly OnlineRole[];
+  /** The directory with the publisher's copy of the root; undefined: the first root of the repository is trusted. */
+  readonly keysDirectory?: string;
+  readonly clockCheck?: ClockCheck | undefined;
+  /** Left out: refused. */
+  readonly missingFiles?: MissingFiles | undefined;
+}
+
+export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
+
+/**
+ * Re-signs for `writ refresh`.
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function resignOnline(options: ResignOptions) {
+  return withRepository(options, async (writer) =>
+    signAgain(writer, options, await readToSign(writer, options)),
+  );
+}
+
+/**
+ * Re-signs for the server, when a quarter of the validity period has passed or a publish waits.
+ * @param options `isDueByTime`: false where only newer files are the reason. Then nothing is signed without one that may be published
+ * @returns the names of newer files that do not verify and are not published
+ * @throws WritError as resignOnline
+ */
+export async function resignDueRoles(
+  options: ResignOptions & { readonly isDueByTime: boolean },
+): Promise<readonly string[]> {
+  return withRepository(options, async (writer) => {
+    const reading = await readToSign(writer, options);
+    const { state } = reading;
+    const isNeeded = options.isDueByTime || isWaiting(state) || state.outdated.length > 0;
+    if (isNeeded) await signAgain(writer, options, reading);
+    return state.ignored;
+  });
+}
+
+interface SignableState {
+  /** As it is on disk. */
+  readonly read: RepositoryState;
+  /** Without waiting files that hosts would refuse. */
+  readonly state: RepositoryState;
+  readonly clock: SigningClock;
+}
+
+async function readToSign(writer: RepositoryWriter, options: ResignOptions): Promise<SignableState> {
+  const { missingFiles, keysDirectory } = options;
+  const read = readRepositoryState(writer.layout, keysDirectory, { missingFiles });
+  const clock = await requireReliableClock(options, read);
+  const state = await omitUnacceptableFiles(read, clock);
+  requireNoTargetsIgnored(state, chooseSigningTimeMs(state, clock.nowMs()));
+  return { read, state, clock };
+}
+
+async function signAgain(
+  writer: RepositoryWriter,
+  { signers, roles }: ResignOptions,
+  { read, state, clock }: SignableState,
+) {
+  requireListedSigners(state, signers);
+  const aheadMs = measureSignedAheadMs(state, clock.nowMs());
+  const versions = await signOnline({ writer, state, signers, roles, clock });
+  return {
+    versions,
+    /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later. */
+    ...given({ signedAheadMs: aheadMs }),
+    /** The version of targets that was published before. */
+    targetsBefore: state.live.targets.signed.version,
+    /** Roles with a newer version that waited before and is published now. */
+    wentLive: listWaitingRoles(state),
+    /** Releases that hosts see now, and did not see before. */
+    newReleases: listNewReleases(state),
+    /** The published snapshot that listed missing files; left out where it was used. */
+    ...given({ passedOver: passedOverSnapshot(read) }),
+    /** Names of newer files that do not verify and were not published. */
+    ignored: state.ignored,
+  };
+}
+
+/**
+ * Refuses signers that a newer root does not list any more. Otherwise a snapshot would be written that every host refuses.
+ * @throws WritError KEYS_MISSING
+ */
+function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners): void {
+  for (const role of onlineRoles) {
+    const { keyids, threshold } = live.root.signed.roles[role];
+    const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
+    if (listed.length >= threshold) continue;
+    throw new WritError('KEYS_MISSING', `the root no longer lists the ${role} keys at hand`, {
+      facts: { role, expected: threshold, actual: listed.length, keyIds: keyids },
+      hint: 'Put the new keys in the place of the old ones.',
+    });
+  }
+}
+
+/**
+ * Newer targets that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
+ * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale. A file of a team stops
+ * nothing: after a change of the team's key, a file of the replaced key stays until the team signs.
+ */
+function requireNoTargetsIgnored(state: RepositoryState, nowMs: number): void {
+  const { live } = state;
+  const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
+  const ignored = state.ignored.filter((name) => /^\d+\.targets\.json$/.test(name));
+  if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
+  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot be published`, {
+    facts: { ignored },
+    hint: 'Publish again, with the keys of the role.',
+  });
+}
