@@ -8,6 +8,9 @@ import {
   metadataBytesByRole,
 } from '../../core/limits.js';
 import {
+  delegationAuthority,
+  isNamedBy,
+  isVouched,
   requireDigests,
   requireFresh,
   requireThreshold,
@@ -27,6 +30,8 @@ import {
 import type { WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
+import { handedOverBy, isInForce } from '../repository/listing.js';
+import { readLoosely } from '../repository/loose-metadata.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -138,6 +143,9 @@ export function checkRoles(
     if (targets === undefined || meta === undefined) {
       const isRestarted = snapshot !== undefined && readVersionRestarts(snapshot.signed).has(role.name);
       noteUnpublished(layout, findings, { role: role.name, isRestarted });
+    } else if (waitsToSign(layout, targets, role, meta)) {
+      const text = 'has not signed since its keys changed: hosts keep its releases until it signs';
+      findings.note(`${role.name} ${text} (writ sign --role ${role.name})`);
     } else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
@@ -155,6 +163,23 @@ function noteUnpublished(
   }
   const isSigned = versionsOnDisk(layout, role).length > 0;
   findings.note(`${role} ${isSigned ? 'has no published version' : 'has signed nothing'} yet`);
+}
+
+/**
+ * After a key change, and where a removed team is delegated to again, the snapshot lists the file of the former keys until the
+ * team signs. The targets then hand over what the team had listed. A damaged file stays a problem.
+ */
+function waitsToSign(
+  layout: RepositoryLayout,
+  targets: ParsedFile<'targets'>,
+  role: DelegatedRole,
+  meta: MetaFile,
+): boolean {
+  const handedOver = handedOverBy(targets);
+  const received = Object.hasOwn(handedOver, role.name) ? handedOver[role.name] : undefined;
+  const file = readLoosely(layout, 'targets', meta.version, role.name);
+  if (received === undefined || file === undefined || !isNamedBy(meta, file)) return false;
+  return isInForce(received, file) && !isVouched(file, delegationAuthority(targets, role));
 }
 
 function noteUnreachable(

@@ -3,11 +3,13 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
+import { delegateRole } from '../../../../src/publisher/teams/delegate.js';
 import { type CheckReport, checkRepository } from '../../../../src/publisher/upkeep/check-repository.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
-import { delegateTo, makeTeam } from '../../../kit/repository/delegated-repository.js';
+import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
 import {
+  changeOptions,
   metadataPath,
   noReport,
   type SampleRepository,
@@ -144,6 +146,31 @@ describe('checkRepository', () => {
     assert.deepEqual(await codesOf(repository), ['TARGET_MISSING']);
     change(metadataPath(repository, '1.access-team.json'), 40);
     assert.equal((await check(repository)).problems[0]?.where, 'metadata/1.access-team.json');
+  });
+
+  it('notes that a team has not signed since its keys changed, and reports its file where it is damaged', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const team = makeTeam(dir, 'access-team');
+    await delegateTo(repository, team, { paths: ['access/*'] });
+    await repository.publish({ rule: '' }, { bundle: 'access', keys: team.keys });
+    await repository.refresh();
+    await delegateRole({ role: team.role, shouldHandOver: true }, changeOptions(repository));
+    const next = makeTeam(dir, 'access-team', 'next');
+    await delegateTo(repository, next, { paths: ['access/*'], shouldHandOver: true });
+    const text = 'access-team has not signed since its keys changed: hosts keep its releases until it signs';
+    const report = await check(repository);
+    assert.deepEqual([report.problems, report.notes], [[], [`${text} (writ sign --role access-team)`]]);
+    await signByTeam(repository, next);
+    await repository.refresh();
+    const signed = await check(repository);
+    assert.deepEqual([signed.problems, signed.notes], [[], []]);
+    await delegateTo(repository, makeTeam(dir, 'access-team', 'third'), { paths: ['access/*'] });
+    change(metadataPath(repository, '2.access-team.json'), 40);
+    assert.deepEqual(
+      (await check(repository)).problems.map(({ where }) => where),
+      ['metadata/2.access-team.json'],
+    );
   });
 
   it('notes what waits and what cannot go live, which is no problem for hosts', async () => {
