@@ -4,9 +4,10 @@ import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
-import { listNewReleases } from '../repository/listing.js';
+import { handedOverBy, listNewReleases } from '../repository/listing.js';
 import type { MissingFiles } from '../repository/live-files.js';
 import { livesOf } from '../repository/metadata-content.js';
+import { metadataName } from '../repository/repository-layout.js';
 import {
   isWaiting,
   passedOverSnapshot,
@@ -45,9 +46,10 @@ export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
  * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function resignOnline(options: ResignOptions) {
-  return withRepository(options, async (writer) =>
-    signAgain(writer, options, await readToSign(writer, options)),
-  );
+  return withRepository(options, async (writer) => {
+    const reading = await readToSign(writer, options, isUnexpected);
+    return signAgain(writer, options, reading);
+  });
 }
 
 /**
@@ -60,7 +62,7 @@ export async function resignDueRoles(
   options: ResignOptions & { readonly isDueByTime: boolean },
 ): Promise<readonly string[]> {
   return withRepository(options, async (writer) => {
-    const reading = await readToSign(writer, options);
+    const reading = await readToSign(writer, options, isOfTargets);
     const { state } = reading;
     const isNeeded = options.isDueByTime || isWaiting(state) || state.outdated.length > 0;
     if (isNeeded) await signAgain(writer, options, reading);
@@ -76,12 +78,18 @@ interface SignableState {
   readonly clock: SigningClock;
 }
 
-async function readToSign(writer: RepositoryWriter, options: ResignOptions): Promise<SignableState> {
+/** @param stops true for the name of a newer file that does not verify, and that a person must examine first */
+async function readToSign(
+  writer: RepositoryWriter,
+  options: ResignOptions,
+  stops: (name: string, state: RepositoryState) => boolean,
+): Promise<SignableState> {
   const { missingFiles, keysDirectory } = options;
   const read = readRepositoryState(writer.layout, keysDirectory, { missingFiles });
   const clock = await requireReliableClock(options, read);
   const state = await omitUnacceptableFiles(read, clock);
-  requireNoTargetsIgnored(state, chooseSigningTimeMs(state, clock.nowMs()));
+  const names = state.ignored.filter((name) => stops(name, state));
+  requireNothingIgnored(state, names, chooseSigningTimeMs(state, clock.nowMs()));
   return { read, state, clock };
 }
 
@@ -127,17 +135,28 @@ function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners)
 }
 
 /**
- * Newer targets that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
- * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale. A file of a team stops
- * nothing: after a change of the team's key, a file of the replaced key stays until the team signs.
+ * Newer files that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
+ * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale.
  */
-function requireNoTargetsIgnored(state: RepositoryState, nowMs: number): void {
+function requireNothingIgnored(state: RepositoryState, names: readonly string[], nowMs: number): void {
   const { live } = state;
   const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
-  const ignored = state.ignored.filter((name) => /^\d+\.targets\.json$/.test(name));
-  if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
-  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot be published`, {
-    facts: { ignored },
+  if (names.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
+  throw new WritError('REPOSITORY_INVALID', `${names.join(', ')} does not verify and cannot be published`, {
+    facts: { ignored: names },
     hint: 'Publish again, with the keys of the role.',
   });
+}
+
+/** A team delays only its own releases: the server goes on without a file of a team. */
+function isOfTargets(name: string): boolean {
+  return name === metadataName('targets', Number.parseInt(name, 10));
+}
+
+/** After a change of the keys of a team, a waiting file of the former keys stays until the team signs. */
+function isUnexpected(name: string, { targets }: RepositoryState): boolean {
+  const version = Number.parseInt(name, 10);
+  return !Object.entries(handedOverBy(targets)).some(
+    ([role, { after }]) => name === metadataName(role, version) && version <= after,
+  );
 }

@@ -215,11 +215,10 @@ function roleOfFile(name: string): string {
   return decodeURIComponent(name.replace(/^\d+\.(.*)\.json$/, '$1'));
 }
 
-/** @returns as `2.dns-team.json does not verify and is not published: it waits for a newer version of dns-team` */
+/** @returns as `2.dns-team.json is not published, because hosts would refuse it: it waits for dns-team` */
 export function setAsideText(files: readonly string[]): string {
   const texts = files.map(
-    (name) =>
-      `${name} does not verify and is not published: it waits for a newer version of ${roleOfFile(name)}`,
+    (name) => `${name} is not published, because hosts would refuse it: it waits for ${roleOfFile(name)}`,
   );
   return texts.join('; ');
 }

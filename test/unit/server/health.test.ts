@@ -97,8 +97,7 @@ describe('health', () => {
   it('names the role that a file waits for which hosts would refuse, and counts no failure', () => {
     const setAside = { files: ['2.dns-team.json'], verifiedUnder: '1 1', tries: 9, retryAtMs: 0 };
     const { status, reasons } = judgeHealth({ state: state(), nowMs, resign: { setAside } });
-    const message =
-      '2.dns-team.json does not verify and is not published: it waits for a newer version of dns-team';
+    const message = '2.dns-team.json is not published, because hosts would refuse it: it waits for dns-team';
     assert.deepEqual(
       [status, reasons],
       ['warning', [{ level: 'warning', code: 'PUBLISH_PENDING', message }]],
