@@ -1,5 +1,6 @@
 // Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
 
+import { given } from '../../core/given.js';
 import { type Digest, digest12 } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -47,25 +48,34 @@ export function releaseText({ bundle, channel, serial, revision, manifest }: Rel
 interface ShownRelease extends Pick<ListedRelease, 'role' | 'release'> {
   /** False is shown; undefined where the label of the lines already states it. */
   readonly isLive?: boolean;
+  /** The role that signed the release before: only its signer changes. */
+  readonly movedFrom?: string;
 }
 
 const maxReleasesShown = 50;
 
-/** @param label as `signs`; each line begins with it */
+/** @param label as `signs`; each line begins with it, and with `keeps` in place of `publishes` where only the signer changes */
 export function releaseLines(label: string, releases: readonly ShownRelease[]): string[] {
-  const shown = releases.slice(0, maxReleasesShown).map(({ release, isLive }) => {
-    return `  ${label}  ${releaseText(release)}${isLive === false ? '; hosts do not see it now' : ''}`;
+  const shown = releases.slice(0, maxReleasesShown).map(({ role, release, isLive, movedFrom }) => {
+    const isKept = movedFrom !== undefined && label === 'publishes';
+    const signer = movedFrom === undefined ? '' : signerText(role, movedFrom);
+    const live = isLive === false ? '; hosts do not see it now' : '';
+    return `  ${isKept ? 'keeps' : label}  ${releaseText(release)}${signer}${live}`;
   });
   const more = releases.length - shown.length;
   return more === 0 ? shown : [...shown, `  (${counted(more, 'more release')}; --json lists all)`];
 }
 
+function signerText(role: string, before: string): string {
+  return role === before ? `; signed by new keys of ${role}` : `; signed by ${role}, before by ${before}`;
+}
+
 /** @returns each release for `--json`, with its whole digest */
 export function releaseDetails(releases: readonly ShownRelease[]): Record<string, unknown>[] {
-  return releases.map(({ role, release, isLive }) => {
+  return releases.map(({ role, release, isLive, movedFrom }) => {
     const { bundle, channel, serial, revision, manifest } = release;
-    const live = isLive === undefined ? {} : { live: isLive };
-    return { role, bundle, channel, serial, revision, manifestDigest: manifest.digest, ...live };
+    const more = given({ live: isLive, movedFrom });
+    return { role, bundle, channel, serial, revision, manifestDigest: manifest.digest, ...more };
   });
 }
 

@@ -5,14 +5,17 @@ import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxSerial, withdrawCommand } from '../../core/release/serial.js';
+import { isNamedBy } from '../../core/tuf/metadata-checks.js';
 import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
+import { readLoosely } from './loose-metadata.js';
 import { releasesOf } from './metadata-content.js';
 import { unlessRefused } from './repository-layout.js';
 import type { RepositoryState } from './repository-state.js';
 import { readSeenFile } from './seen-files.js';
+import { listedFile } from './version-restarts.js';
 
 /** One role that lists releases. */
 interface Listing {
@@ -121,14 +124,36 @@ export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[]
   return files.flatMap(({ name, signed }) => reachable({ targets }, name, signed.targets));
 }
 
+export interface NewRelease extends ListedRelease {
+  /** The role that signed this release for hosts before: nothing else of it changes. */
+  readonly movedFrom?: string;
+}
+
 /** @returns the releases that hosts see once the newest files are published, and that they do not see now in this form */
-export function listNewReleases(state: RepositoryState): readonly ListedRelease[] {
+export function listNewReleases(state: RepositoryState): readonly NewRelease[] {
   const { live, targets, delegated } = state;
   const newest = { targets, live: { ...live, targets, delegated } };
-  const before = new Map(readReleases(state).map((entry) => [entry.path, entry]));
-  return readReleases(newest).filter(({ path, role, file }) => {
+  const seen = readReleases(state);
+  const before = new Map(seen.map((entry) => [entry.path, entry]));
+  const former = new Map(listFormerReleases(state).map((entry) => [entry.path, entry]));
+  return readReleases(newest).flatMap((entry) => {
+    const { path, role, file } = entry;
     const known = before.get(path);
-    return known?.role !== role || !isDeepStrictEqual(known.file, file);
+    const isSame = known !== undefined && isDeepStrictEqual(known.file, file);
+    if (isSame && known.role === role) return [];
+    if (isSame) return [{ ...entry, movedFrom: known.role }];
+    const isFormer = known === undefined && isDeepStrictEqual(former.get(path)?.file, file);
+    return [isFormer ? { ...entry, movedFrom: former.get(path)?.role ?? role } : entry];
+  });
+}
+
+/** @returns the releases of teams that the published snapshot lists, and that only replaced keys have signed: hosts have them */
+function listFormerReleases({ layout, live }: RepositoryState): readonly ListedRelease[] {
+  return delegatedRolesOf(live.targets).flatMap(({ name }) => {
+    const listed = live.delegated.has(name) ? undefined : listedFile(live.snapshot.signed.meta, name);
+    const file = listed && readLoosely(layout, 'targets', listed.version, name);
+    const isListed = listed !== undefined && file !== undefined && isNamedBy(listed, file);
+    return isListed ? readListedReleases(name, file.signed.targets) : [];
   });
 }
 

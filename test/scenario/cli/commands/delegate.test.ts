@@ -89,6 +89,25 @@ describe('writ delegate', () => {
     assert.doesNotMatch(run.stdout, /Hosts keep/);
   });
 
+  it('prints a release as kept where only its signer changes, by another role or by other keys', async () => {
+    using dir = tempDir();
+    const { repository, team } = await unsignedTeam(dir);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    const release = 'dns-edge stable serial 1( r\\d)? sha256:[0-9a-f]{12}';
+    const next = makeTeam(dir, 'dns-team', 'next');
+    const key = `${next.keys}/dns-team.key`;
+    await writ(dir, 'delegate', 'dns-team', '--keys', 'keys', '--key', key, '--yes');
+    await writ(dir, 'sign', '--role', 'dns-team', '--keys', next.keys);
+    const refresh = await writ(dir, 'refresh', '--keys', 'keys');
+    const byKeys = new RegExp(`\\n {2}keeps {2}${release}; signed by new keys of dns-team\\n$`);
+    assert.match(refresh.stdout, byKeys, refresh.stderr);
+    const run = await writ(dir, 'delegate', 'dns-team', '--keys', 'keys', '--remove', '--hand-over', '--yes');
+    const byRole = new RegExp(`\\n {2}keeps {2}${release}; signed by targets, before by dns-team\\n`);
+    assert.match(run.stdout, byRole, run.stderr);
+    assert.doesNotMatch(run.stdout + refresh.stdout, /publishes/);
+  });
+
   it('says nothing new, and removes the role again', async () => {
     using dir = tempDir();
     const { delegate } = made(dir);
