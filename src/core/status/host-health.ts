@@ -8,10 +8,13 @@ import { workerCodes } from './worker-rules.js';
 
 export type HealthLevel = 'ok' | 'warning' | 'critical';
 
+/** A state of a host that is not an error. `writ help CODE` explains each. */
+export type HostStateCode = 'NOTHING_ACTIVE' | 'NO_AGENT' | 'STALE' | 'FROZEN' | 'REFUSED' | 'EXPIRES_SOON';
+
 export interface HealthFinding {
   readonly level: Exclude<HealthLevel, 'ok'>;
   /** An error code, or the code of a state that is not an error. */
-  readonly code: ErrorCode | 'NOTHING_ACTIVE' | 'NO_AGENT' | 'STALE' | 'FROZEN' | 'REFUSED' | 'EXPIRES_SOON';
+  readonly code: ErrorCode | HostStateCode;
   /** One short line for operators. */
   readonly text: string;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { codeText, nearCodes } from '../../../../src/cli/console/help-code.js';
 import { type ErrorCode, errorCodes } from '../../../../src/core/error-codes.js';
@@ -18,6 +19,15 @@ describe('the help on a code', () => {
       const long = text.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
       assert.deepEqual(long, []);
     }
+  });
+
+  it('explains each code in brackets of status and health that is no error', () => {
+    const source = fs.readFileSync('src/core/status/host-health.ts', 'utf8');
+    const [, list = ''] = /type HostStateCode =([^;]*);/.exec(source) ?? [];
+    const states = [...list.matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code);
+    assert.ok(states.includes('STALE') && states.includes('NO_AGENT'));
+    for (const code of states)
+      assert.match(codeText(code) ?? '', new RegExp(`^${code}\n\n[^]*\nPolicy [^]*\nWhat to do `), code);
   });
 
   it('takes a code in any case, and with hyphens', () => {
