@@ -30,12 +30,27 @@ export function showRepositoryLog(
     ...(more === 0 ? [] : [`  (${counted(more, 'older act')}; -n shows more)`]),
     ...online.map(onlineLine),
     ...beginnings.map(beginningLine),
-    ...missing.map(
-      ({ role, versions }) => `  missing   ${role} ${versions.map((one) => `v${one}`).join(', ')}`,
-    ),
+    ...missing.map(({ role, versions }) => `  missing   ${role} ${rangesText(versions)}`),
     ...problemLines(problems, repository),
     `  ${limitsOfTheLog}`,
   ];
+}
+
+const maxRangesShown = 20;
+
+/** @param versions ascending. @returns as `v3, v7 to v12 (6)` */
+export function rangesText(versions: readonly number[]): string {
+  const ranges: { readonly from: number; to: number }[] = [];
+  for (const version of versions) {
+    const last = ranges.at(-1);
+    if (last !== undefined && version === last.to + 1) last.to = version;
+    else ranges.push({ from: version, to: version });
+  }
+  const texts = ranges
+    .slice(0, maxRangesShown)
+    .map(({ from, to }) => (from === to ? `v${from}` : `v${from} to v${to} (${to - from + 1})`));
+  const more = ranges.length - texts.length;
+  return `${texts.join(', ')}${more === 0 ? '' : ` and ${more} more; --json lists all`}`;
 }
 
 /** Of roots the log trusts only what follows the one that it was given: an older one has to be given. */

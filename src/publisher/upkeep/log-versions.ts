@@ -103,9 +103,10 @@ export interface RoleVersions {
   readonly missing: readonly number[];
 }
 
-const maxMissingNamed = 100;
 /** More versions in a row were not lost. */
 const maxLostVersions = 10_000;
+/** As many as of one gap, so that the count of a gap is its whole length. */
+const maxMissingNamed = maxLostVersions;
 
 export interface Vouching {
   readonly charges: readonly InCharge[];

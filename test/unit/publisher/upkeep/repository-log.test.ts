@@ -208,14 +208,15 @@ describe('versions that are missing', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
-    fs.copyFileSync(
-      metadataPath(repository, '2.targets.json'),
-      metadataPath(repository, '5000.targets.json'),
-    );
+    for (const version of [5000, 12_000])
+      fs.copyFileSync(
+        metadataPath(repository, '2.targets.json'),
+        metadataPath(repository, `${version}.targets.json`),
+      );
     const { missing } = logOf(repository);
     assert.deepEqual(
       missing.map(({ role, versions }) => [role, versions.length, versions.at(-1)]),
-      [['targets', 100, 4999]],
+      [['targets', 10_000, 11_999]],
     );
   });
 });
