@@ -124,13 +124,13 @@ export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[]
   return files.flatMap(({ name, signed }) => reachable({ targets }, name, signed.targets));
 }
 
-export interface NewRelease extends ListedRelease {
+export interface NewListedRelease extends ListedRelease {
   /** The role that signed this release for hosts before: nothing else of it changes. */
   readonly movedFrom?: string;
 }
 
 /** @returns the releases that hosts see once the newest files are published, and that they do not see now in this form */
-export function listNewReleases(state: RepositoryState): readonly NewRelease[] {
+export function listNewReleases(state: RepositoryState): readonly NewListedRelease[] {
   const { live, targets, delegated } = state;
   const newest = { targets, live: { ...live, targets, delegated } };
   const seen = readReleases(state);

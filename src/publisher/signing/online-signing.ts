@@ -185,3 +185,8 @@ export function listWaitingRoles({ live, targets, delegated }: RepositoryState):
   const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
   return waited.map(([role, { signed }]) => ({ role, version: signed.version }));
 }
+
+/** @returns when a quarter of the validity period of the timestamp has passed, epoch milliseconds */
+export function timestampDueAtMs({ live }: RepositoryState): number {
+  return live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
+}

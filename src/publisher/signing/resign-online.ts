@@ -6,7 +6,6 @@ import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
 import { handedOverBy, listNewReleases } from '../repository/listing.js';
 import type { MissingFiles } from '../repository/live-files.js';
-import { livesOf } from '../repository/metadata-content.js';
 import { metadataName } from '../repository/repository-layout.js';
 import {
   isWaiting,
@@ -20,7 +19,7 @@ import {
   withRepository,
 } from '../repository/repository-writer.js';
 import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
-import { listWaitingRoles, type OnlineSigners, signOnline } from './online-signing.js';
+import { listWaitingRoles, type OnlineSigners, signOnline, timestampDueAtMs } from './online-signing.js';
 import {
   type ClockCheck,
   chooseSigningTimeMs,
@@ -139,9 +138,7 @@ function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners)
  * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale.
  */
 function requireNothingIgnored(state: RepositoryState, names: readonly string[], nowMs: number): void {
-  const { live } = state;
-  const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
-  if (names.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
+  if (names.length === 0 || isWaiting(state) || nowMs >= timestampDueAtMs(state)) return;
   throw new WritError('REPOSITORY_INVALID', `${names.join(', ')} does not verify and cannot be published`, {
     facts: { ignored: names },
     hint: 'Publish again, with the keys of the role.',

@@ -5,7 +5,7 @@ import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { WorkReport } from '../../core/work-report.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
-import { listNewReleases, type NewRelease } from '../repository/listing.js';
+import { listNewReleases, type NewListedRelease } from '../repository/listing.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import {
@@ -34,7 +34,7 @@ export type SignedChange<Done> = Done & {
   /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later; absent up to a minute. */
   readonly signedAheadMs?: number;
   /** Releases that hosts see with this change, or once its snapshot is signed, and did not see before. */
-  readonly newReleases: readonly NewRelease[];
+  readonly newReleases: readonly NewListedRelease[];
   /** Present where newer files waited before this change: `newReleases` has their releases too. */
   readonly includesWaiting?: true;
   /** Names of newer files that this change left out, because hosts would refuse them. */
