@@ -309,6 +309,10 @@ export const errorCodes = {
     'A release failed within its bake time, after it had been accepted; the newest settled release is active again.',
     'Fix the release and publish a newer one. `writ pull --force --no-bake` keeps a release on purpose, `writ pause` keeps new ones out.',
   ),
+  BAKE_OVERDUE: degraded(
+    'For more than three bake times no living worker has had a release that is in its bake time: it can neither settle nor fail.',
+    'Read the log of the worker that `writ status` names, and start it. If the release is at fault: `writ rollback`, or publish a newer one.',
+  ),
   CONTACT_LOST: rolledBack(
     'After a release became active, the server could not be reached any more; the release before it is active again.',
     'Look at what the release changes of firewall, routes, resolver and proxy, and publish a newer one. `writ pull --force --no-bake` keeps it on purpose.',

@@ -120,6 +120,8 @@ export const errorEffects: Readonly<Record<ErrorCode, string>> = {
   BAKE_FAILED:
     'The newest settled release is active again, as a new generation, and every worker was notified. Where there is ' +
     'nothing to go back to, the failed release stays active, and health is critical.',
+  BAKE_OVERDUE:
+    'The release stays active, because nothing distinguishes it from a worker that a person stopped. Its bake time passes when a worker has it.',
   CONTACT_LOST:
     'The release before it is active again, and every worker was notified. If the server stays away too, the release is ' +
     'activated again at the first contact, or after 10, 20 and 40 minutes.',

@@ -10,6 +10,7 @@ import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import {
+  findUnsteadyWorkers,
   isSameRelease,
   isUnobservedYet,
   isUntaken,
@@ -133,12 +134,14 @@ function isUnobserved(groups: readonly BakingGroup[], bake: Bake): boolean {
   return isSilent(groups) || findSuccessors(groups, bake).length > 0;
 }
 
-/** True while a probe fails, or the server is silent: that is decided before the bake time ends. */
+/** True while a probe fails, a worker may be in a crash loop, or the server is silent: that is decided before the bake time ends. */
 function isUndecided(
   groups: readonly BakingGroup[],
-  { bake, nowMs }: { readonly bake: Bake; readonly nowMs: number },
+  options: { readonly bake: Bake; readonly forMs: number; readonly nowMs: number },
 ): boolean {
-  return isDoubted(groups) || isContactOpen(bake.contact, { ...bake, nowMs });
+  const { bake, nowMs } = options;
+  const isUnsteady = findUnsteadyWorkers(groups, options).length > 0;
+  return isDoubted(groups) || isUnsteady || isContactOpen(bake.contact, { ...bake, nowMs });
 }
 
 /**

@@ -87,6 +87,11 @@ function processNamed(identity: string, bootId: string): string {
   return `${bootId.slice(0, bootCharacters)}:${identity}`;
 }
 
+/** @param process of a worker in the ledger */
+export function isOfBoot(process: string | undefined, bootId: string): boolean {
+  return process?.startsWith(processNamed('', bootId)) === true;
+}
+
 /** So many workers are asked or notified at a time. */
 export const maxParallelNotices = 32;
 

@@ -4,7 +4,15 @@ import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { BakeStatus, BakeWait, CommandObservation, StatusReport } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { bakeLeftMs, isSameRelease, isUnobservedYet, isUnseen, isUntaken } from '../settled/bake-rules.js';
+import {
+  bakeLeftMs,
+  findUnsteadyWorkers,
+  isSameRelease,
+  isUnobservedYet,
+  isUnseen,
+  isUntaken,
+  untakenTooLongSinceMs,
+} from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import {
   type BakingGroup,
@@ -61,17 +69,28 @@ export function bakeStatus(
     const groups = bakingGroups(bundle, { config, ledger });
     const facts = { groups, forMs, nowMs, isObserved };
     const waitsFor = findBakeWait(bake, facts) ?? findSetWait(config, ledger, { bundle, nowMs, isObserved });
+    const untakenSinceMs = untakenTooLongSinceMs(bake, {
+      forMs,
+      nowMs,
+      deadlineMs: longestDeadlineMs(config, bundle),
+    });
     return {
       state: 'baking',
       leftMs: leftNow(bake, facts),
       forMs,
       ...(isUntakenNow(bake, facts) ? { untaken: true } : {}),
-      ...given({ waitsFor }),
+      ...given({ waitsFor, untakenSinceMs }),
       ends,
     };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));
   return settled && { state: 'settled', atMs: settled.atMs, observed: settled.isObserved };
+}
+
+/** @returns how long a notification of a worker that uses the bundle may take, with its probe */
+function longestDeadlineMs({ workers }: Host['config'], bundle: string): number {
+  const using = workers.filter((one) => one.uses.includes(bundle));
+  return Math.max(0, ...using.map(({ reset, probe }) => (reset?.timeoutMs ?? 0) + (probe?.deadlineMs ?? 0)));
 }
 
 /** An agent writes observed time to the ledger now and then. While the bake time passes, the time since then has passed too. */
@@ -127,6 +146,8 @@ export function findBakeWait(bake: Bake, facts: BakeWaitFacts): BakeWait | undef
   if (stop !== undefined || leftNow(bake, facts) > 0) return stop;
   const doubted = doubtedWorkers(facts.groups);
   if (doubted.length > 0) return { what: 'probe', of: doubted };
+  const unsteady = findUnsteadyWorkers(facts.groups, { ...facts, bake });
+  if (unsteady.length > 0) return { what: 'worker', of: unsteady };
   return isContactOpen(bake.contact, { ...bake, nowMs: facts.nowMs }) ? { what: 'contact' } : undefined;
 }
 

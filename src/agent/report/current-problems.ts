@@ -49,6 +49,7 @@ const judges: readonly Judge[] = [
         : restoreProblems({ restoreMemory: host.restoreMemory }, active?.generation.number),
   },
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
+  { codes: ['BAKE_OVERDUE'], judge: overdueProblems },
   { codes: ['CONTACT_LOST'], judge: (facts) => lostContactErrors(facts.ledger, facts).map(problemOf) },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ host, untrusted }) => untrustedProblems(untrusted, host.config) },
@@ -115,6 +116,16 @@ function blockProblems({ blocked }: Ledger): Problem[] {
 function bakeProblems(host: Facts['host'], ledger: Ledger): Problem[] {
   const failed = failedIn(ledger);
   return failed.length === 0 ? [] : [problemOf(bakeError(host, failed))];
+}
+
+/** Nothing shows whether the release works, and without a report its bake time would last unnoticed for ever. */
+function overdueProblems({ bundles }: Facts): Problem[] {
+  return bundles.flatMap(({ bundle, serial, bake }) => {
+    if (bake?.untakenSinceMs === undefined) return [];
+    const { untakenSinceMs: sinceMs } = bake;
+    const text = `no worker has had ${bundle} ${serial} since ${utcTimeText(sinceMs)}: it can neither settle nor fail`;
+    return problemOf(new WritError('BAKE_OVERDUE', text, { facts: { bundle, serial, sinceMs } }));
+  });
 }
 
 /** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */

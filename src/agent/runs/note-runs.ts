@@ -1,6 +1,7 @@
 // What a look at the processes of workers found, as a ledger. Computes ledgers; writes none.
+import { isOfBoot } from '../notify/worker-groups.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { answeringProcess, noteRun } from '../settled/runs-rules.js';
+import { answeringProcess, noteRun, startTicksInName } from '../settled/runs-rules.js';
 import { withRuns } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
@@ -25,25 +26,54 @@ export function withObservedRuns(
   const entries = Object.entries(workers).flatMap(([key, worker]): [string, WorkerRuns][] => {
     const known = runs[key];
     const seen = observed.get(key);
-    if (seen === undefined) return known === undefined ? [] : [[key, known]];
     const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
     const swaps = uses.flatMap((bundle) => bakes[bundle]?.startedAtMs ?? []);
     const swappedAtMs = Math.max(0, ...swaps);
     const isBusy = worker.notNowSinceMs !== undefined;
-    const next = noteRun(
-      known,
-      {
-        ...seen,
-        // A worker that connects loads policy at its own request, so that a notification does not end its process.
-        wasNotified: !isByConnection(groupOf(key)) && known !== undefined && wasNotified(worker, known, seen),
-        hadNotTaken: isBusy && known !== undefined && known.sinceMs <= swappedAtMs,
-        isBaking: swaps.length > 0,
-      },
-      now,
-    );
+    const noteOne = (before: WorkerRuns | undefined, found: ObservedRun): WorkerRuns | undefined =>
+      noteRun(
+        before,
+        {
+          ...found,
+          isDead: found.isDead || found.hasEnded,
+          // A worker that connects loads policy at its own request, so that a notification does not end its process.
+          wasNotified:
+            !isByConnection(groupOf(key)) && before !== undefined && wasNotified(worker, before, found),
+          hadNotTaken: isBusy && before !== undefined && before.sinceMs <= swappedAtMs,
+          isBaking: swaps.length > 0,
+        },
+        { ...now, bootMs: found.bootMs },
+      );
+    const between = findNotifiedBetween(worker, known, seen);
+    const before = between === undefined ? known : noteOne(known, between);
+    // The observation may have found the process before dead, and ended before this one started.
+    const isOlder = between !== undefined && seen?.process === undefined;
+    const next = seen === undefined || isOlder ? before : noteOne(before, seen);
     return next === undefined ? [] : [[key, next]];
   });
   return withRuns(ledger, Object.fromEntries(entries));
+}
+
+/**
+ * A process that starts and dies between two observations is known only because its set was read or it was notified. Without it a
+ * crash loop with the rhythm of the observations would never count.
+ * @returns that process, later than the known one and earlier than the one that was found; undefined where there is none
+ */
+function findNotifiedBetween(
+  { process }: WorkerLedger,
+  known: WorkerRuns | undefined,
+  seen: ObservedRun | undefined,
+): ObservedRun | undefined {
+  // A supervisor's record has the end, and would count it once more.
+  if (known === undefined || (seen?.record ?? known.mark) !== undefined) return undefined;
+  const answered = answeringProcess(process);
+  const startTicks = startTicksInName(answered);
+  if (startTicks === undefined || !isOfBoot(process, known.bootId)) return undefined;
+  const isLater = startTicks > (startTicksInName(known.process) ?? startTicks);
+  const isEarlier =
+    seen?.process === undefined || startTicks < (startTicksInName(seen.process) ?? startTicks);
+  if (!isLater || !isEarlier) return undefined;
+  return { process: answered, record: undefined, isDead: false, hasEnded: false, bootMs: 0, startTicks };
 }
 
 /**

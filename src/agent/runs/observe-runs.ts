@@ -3,16 +3,22 @@
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { findProcess } from '../../platform/process/processes.js';
+import type { Clock } from '../../platform/time/clock.js';
 import type { Driver } from '../../workers/contract/driver.js';
 import { livenessOf } from '../notify/dead-workers.js';
 import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { SeenRun } from '../settled/runs-rules.js';
 import type { Host } from '../state/host.js';
+import type { WorkerRuns } from '../state/ledger.js';
 
 export interface ObservedRun extends Pick<SeenRun, 'process' | 'startTicks' | 'record' | 'failure'> {
   /** No process of the worker lives just now. */
   readonly isDead: boolean;
+  /** The process that was known has ended, and no other one was found. */
+  readonly hasEnded: boolean;
+  /** As Clock.bootMs, when the process was asked for. */
+  readonly bootMs: number;
 }
 
 /** @returns by the keys of the workers; workers of which nothing can be observed are left out */
@@ -30,8 +36,9 @@ export async function observeRuns(
     );
     await mapBounded(keys, maxParallelNotices, async (key) => {
       const run = await observeRun(driver, workerOf(key), {
-        mark: runs[key]?.mark,
+        known: runs[key],
         isGone: workers[key]?.goneAtMs !== undefined,
+        clock: host.clock,
       });
       if (run !== undefined) observed.set(key, run);
     });
@@ -69,21 +76,44 @@ function readStartTicks(process: string | undefined): number | undefined {
   }
 }
 
+/**
+ * A driver that is patient with a worker takes a successor that comes soon for the worker itself, and may not find its process.
+ * @returns true where the kernel has no process with the pid in this name
+ */
+function hasEnded(process: string): boolean {
+  const [, pid] = /^(\d+)@\d+$/.exec(process) ?? [];
+  try {
+    return pid !== undefined && findProcess(Number(pid)) === undefined;
+  } catch (error) {
+    if (isSystemError(error)) return false;
+    throw error;
+  }
+}
+
+interface RunQuestion {
+  readonly known: WorkerRuns | undefined;
+  readonly isGone: boolean;
+  readonly clock: Pick<Clock, 'bootMs'>;
+}
+
 async function observeRun(
   driver: Driver,
   worker: string,
-  { mark, isGone }: { readonly mark: string | undefined; readonly isGone: boolean },
+  { known, isGone, clock }: RunQuestion,
 ): Promise<ObservedRun | undefined> {
   const { identity, lifeIdentity = identity, endsSince, failure } = driver;
   try {
     const process = await lifeIdentity?.(worker);
-    const record = await endsSince?.(worker, mark);
+    const bootMs = clock.bootMs();
+    const isEnded = process === undefined && hasEnded(known?.process ?? '');
+    const record = await endsSince?.(worker, known?.mark);
     const isDead = process === undefined && (await isDeadNow(driver, worker));
-    if (process === undefined && record === undefined && !isDead) return undefined;
+    if (process === undefined && record === undefined && !isDead && !isEnded) return undefined;
+    const seen = { process, record, isDead, hasEnded: isEnded, bootMs };
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
     const startTicks = readStartTicks(process);
-    if (found?.hasGivenUp !== 'yes') return { process, record, isDead, ...given({ startTicks }) };
-    return { process, record, isDead, failure: `${found.text}; start it with: ${found.command}` };
+    if (found?.hasGivenUp !== 'yes') return { ...seen, ...given({ startTicks }) };
+    return { ...seen, failure: `${found.text}; start it with: ${found.command}` };
   } catch (error) {
     // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.
     if (isWritError(error)) return undefined;

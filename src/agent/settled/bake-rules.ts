@@ -2,6 +2,15 @@
 // docs/adr/0048-bake-time.md has the reasons.
 import { given } from '../../core/given.js';
 import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
+import {
+  type BakingGroup,
+  type BakingWorker,
+  type EvidenceOptions,
+  isBefore,
+  isInBake,
+  isTaker,
+  ranInBakeMs,
+} from './evidence-rules.js';
 
 /** An agent that runs observes, and writes it, more often. */
 const unseenAfterMs = 60_000;
@@ -42,14 +51,19 @@ export function withObserved(
   const seen = { bootId, seenAtMs: nowMs };
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
-  if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
+  if (!isTaken) {
+    const { untakenSinceMs = isUnobservedYet(bake) ? startedAtMs : nowMs } = bake;
+    const untaken = { untakenAtMs: nowMs, untakenSinceMs: Math.min(untakenSinceMs, nowMs) };
+    return { ...bake, startedAtMs, ...seen, ...untaken };
+  }
   // Workers took the release at an unknown time: since the last observation, or within a move that notified them for minutes.
   if (isUntaken(bake) || isUnobservedYet(bake) || !isTakenSince || isSilent)
     return { ...bake, startedAtMs, ...seen };
   // The last observation may have been long before this bake began; and wall time alone may jump forward.
   const addedMs = Math.min(elapsedMs, nowMs - bake.seenAtMs);
+  const { untakenSinceMs: _, ...taken } = bake;
   return {
-    ...{ ...bake, startedAtMs, ...seen },
+    ...{ ...taken, startedAtMs, ...seen },
     observedMs: bake.observedMs + Math.max(0, Math.round(addedMs)),
   };
 }
@@ -58,8 +72,9 @@ export function withObserved(
 export function withLaterLook(bake: Bake, later: Bake | undefined): Bake {
   if (later === undefined || !isSameRelease(bake, later) || later.startedAtMs !== bake.startedAtMs)
     return bake;
-  const { observedMs, seenAtMs, untakenAtMs } = later;
-  return { ...bake, observedMs, seenAtMs, ...given({ untakenAtMs }) };
+  const { observedMs, seenAtMs, untakenAtMs, untakenSinceMs } = later;
+  const { untakenSinceMs: _, ...known } = bake;
+  return { ...known, observedMs, seenAtMs, ...given({ untakenAtMs, untakenSinceMs }) };
 }
 
 /** True where the last look found a group of which no living worker has taken the release. */
@@ -95,7 +110,7 @@ export function judgeBake(
   }: Pick<BakeObservation, 'nowMs' | 'isSilent'> & { readonly forMs: number; readonly isDoubted: boolean },
 ): BakePhase {
   if (bake.failure !== undefined) return 'failed';
-  // A row of wrong answers that began within the bake time is finished first.
+  // A row of wrong answers or of restarts that began within the bake time is finished first.
   if (isDoubted) return 'baking';
   // After a row of wrong answers the observed time is over, and the present process may be a new one.
   if (bake.observedMs >= forMs && !isSilent && !isUntaken(bake)) return 'settled';
@@ -121,4 +136,62 @@ export function addSettled(
 /** Two releases with the same files are two releases: a serial is part of what was published. */
 export function isSameRelease(one: AcceptedRelease, other: AcceptedRelease): boolean {
   return one.serial === other.serial && one.manifestDigest === other.manifestDigest;
+}
+
+type UnsteadyOptions = Pick<EvidenceOptions, 'bake' | 'forMs' | 'nowMs'>;
+
+/** After so many bake times a worker without a process counts as stopped by a person. */
+const stoppedAfterBakes = 3;
+/** A process that ran for a shorter part of the bake time is evidence of failure. */
+const shortShare = 1 / 3;
+
+/**
+ * A crash loop is no failure of the release before its restarts are counted, and other workers of its group may work meanwhile: until
+ * the worker is steady again the release does not settle (docs/adr/0074-unsteady-workers.md).
+ * @returns keys of the workers with a process that ended within the bake time, and no process since that proves the release
+ */
+export function findUnsteadyWorkers(groups: readonly BakingGroup[], options: UnsteadyOptions): string[] {
+  return groups.flatMap(({ workers }) =>
+    workers.filter((one) => isUnsteady(one, options)).map(({ key }) => key),
+  );
+}
+
+function isUnsteady(worker: BakingWorker, options: UnsteadyOptions): boolean {
+  const { bake, forMs, nowMs } = options;
+  const { gone, ends = [], isUntaken } = worker.runs ?? {};
+  const last = ends.at(-1);
+  // A person, or the worker itself, ended it in order.
+  if (last !== undefined && last.kind === 'clean' && isInBake(last, bake)) return false;
+  const inBake = ends.filter((one) => one.kind !== 'clean' && isInBake(one, bake));
+  const goneAtMs = gone !== undefined && gone.atMs > bake.startedAtMs && isUntaken !== true ? gone.atMs : 0;
+  const endedAtMs = Math.max(goneAtMs, inBake.at(-1)?.atMs ?? 0);
+  const sinceMs = nowMs - endedAtMs;
+  if (endedAtMs === 0 || sinceMs >= stoppedAfterBakes * forMs) return false;
+  const count = inBake.length + (goneAtMs > 0 ? 1 : 0);
+  if (count <= countBefore(worker, options)) return false;
+  if (!isTaker(worker)) return true;
+  const short = inBake.filter((one) => ranInBakeMs(one, bake) < shortShare * forMs).length;
+  return sinceMs < (short > 1 ? forMs : shortShare * forMs);
+}
+
+/** A daemon that always ended as often is no sign of a faulty release, and a release has to settle on it. */
+function countBefore({ runs }: BakingWorker, { bake, nowMs }: UnsteadyOptions): number {
+  const spanMs = nowMs - bake.startedAtMs;
+  return (runs?.ends ?? []).filter((one) => one.kind !== 'clean' && isBefore(one, bake, spanMs)).length;
+}
+
+/**
+ * @param deadlineMs of the notifications and probes of the groups that use the release
+ * @returns epoch milliseconds since when no worker has had the release; undefined while that may end by itself
+ */
+export function untakenTooLongSinceMs(
+  { untakenSinceMs }: Pick<Bake, 'untakenSinceMs'>,
+  {
+    forMs,
+    nowMs,
+    deadlineMs,
+  }: { readonly forMs: number; readonly nowMs: number; readonly deadlineMs: number },
+): number | undefined {
+  if (untakenSinceMs === undefined) return undefined;
+  return nowMs - untakenSinceMs >= stoppedAfterBakes * forMs + deadlineMs ? untakenSinceMs : undefined;
 }

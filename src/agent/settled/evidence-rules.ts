@@ -104,7 +104,7 @@ function countRecorded(
   };
 }
 
-function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
+export function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
   return isAttributed !== true && atMs <= startedAtMs && atMs >= startedAtMs - spanMs;
 }
 
@@ -140,7 +140,7 @@ export function countUnexplained(
   const all = unrecorded.filter((one) => isInBake(one, bake));
   // The first may follow from Writ's own notification or restart, and Writ's notification may have ended its successor.
   const counted = all.slice(1).filter((one, index) => !(index === 0 && one.wasNotified === true));
-  const short = counted.filter((one) => lifeInBakeMs(one, bake) < forMs / 3).length;
+  const short = counted.filter((one) => ranInBakeMs(one, bake) < forMs / 3).length;
   const spanMs = nowMs - bake.startedAtMs;
   const observedMs = Math.min(spanMs, bake.startedAtMs - runs.watchedSinceMs);
   const before = observedMs <= 0 ? 0 : unrecorded.filter((one) => isBefore(one, bake, observedMs)).length;
@@ -149,7 +149,7 @@ export function countUnexplained(
 }
 
 /** A life counts from the later of its start and the swap. */
-function lifeInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
+export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
   return Math.min(livedMs, atMs - startedAtMs);
 }
 
@@ -214,8 +214,8 @@ function takerName({ key, runs }: BakingWorker): string {
   return `${key} ${runs?.process ?? ''}`;
 }
 
-function isTaker(worker: BakingWorker): boolean {
-  return !worker.isDead && isLiving(worker.entry) && hasTaken(worker);
+export function isTaker(worker: BakingWorker): boolean {
+  return !worker.isDead && worker.runs?.gone === undefined && isLiving(worker.entry) && hasTaken(worker);
 }
 
 /** A worker that was not reached since may have stopped: what it took before shows nothing of the present. */

@@ -11,6 +11,8 @@ export interface SeenRun {
   readonly process: string | undefined;
   /** When that process started, in clock ticks after boot; undefined where its name does not have that time. */
   readonly startTicks?: number | undefined;
+  /** True where this observation found that no process of the worker runs. */
+  readonly isDead?: boolean;
   /** What its supervisor recorded since the last look; undefined where nothing keeps such a record. */
   readonly record?:
     | {
@@ -29,6 +31,13 @@ export interface SeenRun {
   readonly isBaking: boolean;
 }
 
+export interface ObservationTime {
+  readonly nowMs: number;
+  /** As Clock.bootMs; left out: lifetimes are measured from observation to observation. */
+  readonly bootMs?: number;
+  readonly bootId: string;
+}
+
 /**
  * @returns the runs with what this look found; undefined where nothing is known of any process. The same value where nothing
  * changed, so that nothing is written
@@ -36,13 +45,14 @@ export interface SeenRun {
 export function noteRun(
   known: WorkerRuns | undefined,
   seen: SeenRun,
-  { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
+  now: ObservationTime,
 ): WorkerRuns | undefined {
+  const { nowMs, bootId } = now;
   const { process, record, failure, wasNotified, hadNotTaken, isBaking } = seen;
   const mark = record?.mark;
   // Processes of another boot ended with that boot, which says nothing about the release.
   if (known === undefined || known.bootId !== bootId) return firstRun({ process, record }, { nowMs, bootId });
-  const livedMs = lifetimeMs(known, seen) ?? Math.max(0, nowMs - known.sinceMs);
+  const livedMs = lifetimeMs(known, seen, nowMs);
   const end = (kind: ProcessEnd['kind']): ProcessEnd => ({
     ...{ atMs: nowMs, livedMs, kind },
     ...(wasNotified ? { wasNotified } : {}),
@@ -53,6 +63,7 @@ export function noteRun(
   // Its successor may have taken the release since it ended, and then nothing else shows what it said.
   const ends = hadNotTaken === true || known.isUntaken === true ? withFirstNotTaken(found) : found;
   const isUntaken = hadNotTaken === true && ends.length === 0 && !isOther ? true : undefined;
+  const gone = process === undefined && ends.length === 0 ? findGone(known, seen, now) : undefined;
   const kept = known.ends.filter((one) => one.atMs <= nowMs);
   if (
     ends.length === 0 &&
@@ -60,12 +71,13 @@ export function noteRun(
     mark === known.mark &&
     failure === known.failure &&
     isUntaken === known.isUntaken &&
+    gone === known.gone &&
     kept.length === known.ends.length
   )
     return known;
-  const { failure: _, isUntaken: __, ...before } = known;
+  const { failure: _, isUntaken: __, gone: ___, ...before } = known;
   return {
-    ...{ ...before, ...given({ failure, isUntaken }) },
+    ...{ ...before, ...given({ failure, isUntaken, gone }) },
     ...(mark === undefined ? {} : { mark }),
     process: process ?? known.process,
     sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),
@@ -74,23 +86,53 @@ export function noteRun(
   };
 }
 
-const startInName = /^\d+@(\d+)$/;
+/** @returns the number that drivers put after the pid: for most of them the start time in clock ticks after boot */
+export function startTicksInName(process: string): number | undefined {
+  const [, ticks] = /^\d+@(\d+)$/.exec(process) ?? [];
+  return ticks === undefined ? undefined : Number(ticks);
+}
+
 /** The kernel reports start times in hundredths of a second (USER_HZ). */
 const msPerTick = 10;
 
 /**
+ * @returns milliseconds that the known process ran at most: until its successor started or was found, and no longer than until
+ *   the first observation that found it gone, because its supervisor may wait before it starts the successor
+ */
+function lifetimeMs(known: WorkerRuns, seen: SeenRun, nowMs: number): number {
+  const untilNextMs = startToStartMs(known, seen) ?? Math.max(0, nowMs - known.sinceMs);
+  return Math.min(untilNextMs, known.gone?.livedMs ?? untilNextMs);
+}
+
+/**
  * Measures from start to start, because the time between two observations may exceed the lifetimes of several processes. No clock
  * that a person can set is involved.
- * @returns milliseconds that the known process ran at most; undefined where it was not replaced, or start times are not known
+ * @returns milliseconds; undefined where the known process was not replaced, or start times are not known
  */
-function lifetimeMs(
+function startToStartMs(
   known: Pick<WorkerRuns, 'process'>,
   { process, startTicks }: Pick<SeenRun, 'process' | 'startTicks'>,
 ): number | undefined {
   if (process === known.process || startTicks === undefined) return undefined;
-  const ticks = startTicks - Number(startInName.exec(known.process)?.[1]);
-  // Another driver may have named the known process: a negative or missing difference measures nothing.
+  const ticks = startTicks - (startTicksInName(known.process) ?? Number.POSITIVE_INFINITY);
+  // Another driver may have named the known process: a negative difference measures nothing.
   return ticks >= 0 ? ticks * msPerTick : undefined;
+}
+
+/**
+ * @returns the first observation that found the known process gone; undefined while it may run. The time for which the process was
+ *   observed is the least, because a name may have a number that is no start time
+ */
+function findGone(
+  known: WorkerRuns,
+  { isDead = false }: Pick<SeenRun, 'isDead'>,
+  { nowMs, bootMs }: ObservationTime,
+): WorkerRuns['gone'] {
+  if (known.gone !== undefined) return known.gone;
+  if (!isDead || known.process === '') return undefined;
+  const startTicks = startTicksInName(known.process);
+  const sinceStartMs = bootMs === undefined || startTicks === undefined ? 0 : bootMs - startTicks * msPerTick;
+  return { atMs: nowMs, livedMs: Math.round(Math.max(0, nowMs - known.sinceMs, sinceStartMs)) };
 }
 
 /** A connection where the process behind it is not known: the start of the agent that took it, and its number. */
@@ -116,7 +158,7 @@ export function answeringProcess(answered = ''): string {
 
 function firstRun(
   { process, record }: Pick<SeenRun, 'process' | 'record'>,
-  { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
+  { nowMs, bootId }: ObservationTime,
 ): WorkerRuns | undefined {
   if (process === undefined && record === undefined) return undefined;
   const run = { process: process ?? '', sinceMs: nowMs, watchedSinceMs: nowMs, bootId, ends: [] };

@@ -193,7 +193,7 @@ export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRun
 export function withRunsUnknown(ledger: Ledger, groups: readonly string[]): Ledger {
   const runs = Object.entries(ledger.runs ?? {}).map(([key, one]): [string, WorkerRuns] => {
     if (!groups.some((group) => key.startsWith(`${group}/`))) return [key, one];
-    const { mark: _, ...unmarked } = one;
+    const { mark: _, gone: __, ...unmarked } = one;
     return [key, { ...unmarked, process: '' }];
   });
   return withRuns(ledger, Object.fromEntries(runs));

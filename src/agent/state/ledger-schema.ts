@@ -120,6 +120,7 @@ export const ledgerSchema: object = record({
         observedMs: number,
         seenAtMs: number,
         'untakenAtMs?': number,
+        'untakenSinceMs?': number,
         bootId: text,
       },
       'abruptBoots?': number,
@@ -160,6 +161,7 @@ export const ledgerSchema: object = record({
         'mark?': text,
         'failure?': text,
         'isUntaken?': { const: true },
+        'gone?': record({ atMs: number, livedMs: number }),
       },
       ends: listOf(
         record({

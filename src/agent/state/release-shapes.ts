@@ -19,6 +19,8 @@ export interface Bake extends AcceptedRelease {
   readonly seenAtMs: number;
   /** Epoch milliseconds of the last observation without a worker that had loaded the release; absent if one had from the start. */
   readonly untakenAtMs?: number;
+  /** Epoch milliseconds: since when no bake time has passed because no worker had loaded the release; absent if some passed later. */
+  readonly untakenSinceMs?: number;
   readonly bootId: string;
   /** Boots within the bake time that began without an orderly shutdown before them. */
   readonly abruptBoots?: number;
@@ -101,6 +103,11 @@ export interface WorkerRuns {
   readonly bootId: string;
   /** Position in the supervisor's record after the last read; only the driver interprets it. */
   readonly mark?: string;
+  /**
+   * The first observation that found the process gone: its time in epoch milliseconds, and for how many milliseconds the process
+   * had run at most; absent while the process may run.
+   */
+  readonly gone?: { readonly atMs: number; readonly livedMs: number };
   /** Oldest first, at most 64. */
   readonly ends: readonly ProcessEnd[];
   /** For a departed worker: why its supervisor stopped restarting it, and the command that starts it. */

@@ -94,7 +94,10 @@ export function bakeWaitText({ what, of = [] }: BakeWait): string {
   const names = of.join(', ');
   switch (what) {
     case 'worker':
-      return `a living worker that has taken the release, of ${names}`;
+      // A worker is `group/worker`; a group has no slash.
+      return names.includes('/')
+        ? `a process of ${names} that runs with the release for some time, because earlier ones ended`
+        : `a living worker that has taken the release, of ${names}`;
     case 'successor':
       return `a notification of the new process of ${names}`;
     case 'observation':

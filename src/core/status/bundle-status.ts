@@ -29,7 +29,7 @@ export interface BundleStatus {
 /** The condition that a bake time waits for. */
 export interface BakeWait {
   /**
-   * `worker`: a living worker of these groups that accepted the release. `successor`: a notification of the new process of these
+   * `worker`: a living worker of these groups that accepted the release, or these workers, because their processes ended. `successor`: a notification of the new process of these
    * workers. `probe`: a right probe of these workers. `contact`: an answer of the server. `observation`: the next one by the agent,
    * which has started or notifies workers. `agent`: an agent that observes. `set`: the bake time of these bundles of its
    * `together` set.
@@ -57,6 +57,8 @@ export interface BakeStatus {
   readonly forMs?: number;
   /** True while no worker has accepted the release; its bake time does not pass then. */
   readonly untaken?: boolean;
+  /** Epoch milliseconds since when no worker has had the release; present once that exceeds three bake times and the deadlines. */
+  readonly untakenSinceMs?: number;
   /** Present while the bake time does not pass, or after it ended and the release has not settled. */
   readonly waitsFor?: BakeWait;
   /** Epoch milliseconds: when it settled or failed. */

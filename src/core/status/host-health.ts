@@ -63,6 +63,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'STATE_DAMAGED',
   'STATE_VANISHED',
   'BAKE_FAILED',
+  'BAKE_OVERDUE',
   'RESTORE_UNRECORDED',
 ]);
 

@@ -16,9 +16,12 @@ const bakeMs = 60 * second;
 /**
  * Replaces a process before each observation of twice a bake time, and notifies its successor at once.
  * @param replaced the workers that get another process, one list after the other
- * @returns whether the release settled, observed
+ * @returns whether the release settled, and how much of its bake time was observed
  */
-async function settlesObserved(names: readonly string[], replaced: readonly string[][]): Promise<boolean> {
+async function observe(
+  names: readonly string[],
+  replaced: readonly string[][],
+): Promise<{ readonly isSettled: boolean; readonly observedMs: number }> {
   const driver = supervisedDriver(names, 'unrecorded');
   // More than any number of restarts here: no evidence ends the bake time.
   const bundles = [{ name: 'access', bake: { forMs: bakeMs, restarts: 99 } }];
@@ -30,20 +33,33 @@ async function settlesObserved(names: readonly string[], replaced: readonly stri
     await settleNow(host.test.host, { doubt: 'the-answered' });
     await host.pass(2 * second);
   }
-  const [settled] = host.test.host.ledger.read().settledReleases?.['access'] ?? [];
-  return settled?.isObserved === true;
+  const { settledReleases, bakes } = host.test.host.ledger.read();
+  const [settled] = settledReleases?.['access'] ?? [];
+  return { isSettled: settled?.isObserved === true, observedMs: bakes?.['access']?.observedMs ?? bakeMs };
 }
 
 describe('observed time', () => {
   it('does not pass where each interval ends with another process than it began with', async () => {
-    assert.equal(await settlesObserved(['a'], [[]]), true);
-    assert.equal(await settlesObserved(['a'], [['a']]), false);
+    assert.equal((await observe(['a'], [[]])).isSettled, true);
+    const { isSettled, observedMs } = await observe(['a'], [['a']]);
+    assert.deepEqual(
+      [isSettled, observedMs < 30 * second],
+      [false, true],
+      'the time before the first replacement',
+    );
   });
 
   it('passes where some worker of the group had the release throughout each interval', async () => {
-    assert.equal(await settlesObserved(['a', 'b'], [['a']]), true);
-    assert.equal(await settlesObserved(['a', 'b'], [['a'], ['b']]), true);
-    assert.equal(await settlesObserved(['a', 'b'], [['a', 'b']]), false);
+    const timeOf = async (replaced: readonly string[][]): Promise<number> =>
+      (await observe(['a', 'b'], replaced)).observedMs;
+    assert.ok((await timeOf([['a']])) >= bakeMs);
+    assert.ok((await timeOf([['a'], ['b']])) >= bakeMs);
+    assert.ok((await timeOf([['a', 'b']])) < 30 * second);
+  });
+
+  it('does not settle a release while a worker of the group is replaced all the time', async () => {
+    assert.equal((await observe(['a', 'b'], [[]])).isSettled, true);
+    assert.equal((await observe(['a', 'b'], [['a']])).isSettled, false);
   });
 });
 

@@ -31,6 +31,7 @@ const bake: Full<NonNullable<StatusReport['bundles'][number]['bake']>> = {
   leftMs: 1,
   forMs: 2,
   untaken: true,
+  untakenSinceMs: atMs,
   waitsFor: { what: 'worker', of: ['dns'] },
   atMs,
   observed: true,

@@ -3,6 +3,7 @@ import { pid } from 'node:process';
 import { describe, it } from 'node:test';
 import { observeRuns } from '../../../../src/agent/runs/observe-runs.js';
 import { findProcess } from '../../../../src/platform/process/processes.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
@@ -20,5 +21,21 @@ describe('observeRuns', () => {
     assert.equal(await ticksOf(`${pid}@${startTicks}`), startTicks);
     assert.equal(await ticksOf(`${pid}@1764000000`), undefined, 'a time of supervisord');
     assert.equal(await ticksOf('7'), undefined);
+  });
+
+  it('notes the end of the known process where its driver finds none and no dead worker', async () => {
+    const driver = Object.assign(scriptedDriver({ a: confirms }), { liveness: async () => 'alive' as const });
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await test.pull();
+    const endedOf = async (known: string): Promise<boolean | undefined> => {
+      const runs = { process: known, sinceMs: 0, watchedSinceMs: 0, bootId: 'b', ends: [] };
+      setLedger(test.host.ledger, { runs: { 'app/a': runs } });
+      driver.processes.delete('a');
+      return (await observeRuns(test.host, () => true)).get('app/a')?.hasEnded;
+    };
+    assert.equal(await endedOf('4194305@7'), true, 'no kernel has a pid above 4194304');
+    assert.equal(await endedOf(`${pid}@7`), undefined, 'a process with this pid runs');
+    assert.equal(await endedOf('1764000000000.1'), undefined, 'a connection');
   });
 });

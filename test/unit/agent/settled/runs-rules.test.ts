@@ -65,4 +65,31 @@ describe('the lifetime of a process', () => {
     const record = { abnormal: 0, clean: 0, unrecorded: 1, mark: 'm' };
     assert.equal(livedMs('100@1000', { process: '100@1000', startTicks: 1000, record }), 10_000);
   });
+
+  it('ends at the first observation that finds the process gone', () => {
+    const gone = { process: undefined, isDead: true };
+    const runs = look(gone, gone, gone, { process: '101' });
+    assert.deepEqual(
+      runs?.ends.map((one) => one.livedMs),
+      [1000],
+    );
+    assert.equal(runs?.gone, undefined);
+    const hidden = look({ process: undefined }, {}, {}, { process: '101' });
+    assert.equal(hidden?.ends[0]?.livedMs, 4000, 'a driver that could not see it');
+    const back = look(gone, { process: '100' }, {}, { process: '101' });
+    assert.equal(back?.ends[0]?.livedMs, 4000, 'the same process again');
+  });
+
+  it('is measured from the start of a process to the observation that finds it gone', () => {
+    const known = { ...first, process: '100@1000', sinceMs: 500 };
+    const gone = { ...seen, process: undefined, isDead: true };
+    const lived = (bootMs: number, before: WorkerRuns = known): number | undefined => {
+      const found = noteRun(before, gone, { ...boot, nowMs: 2000, bootMs });
+      const successor = { ...seen, process: '101@2400', startTicks: 2400 };
+      return noteRun(found, successor, { ...boot, nowMs: 9000, bootMs: 24_500 })?.ends[0]?.livedMs;
+    };
+    assert.equal(lived(13_000), 3000);
+    assert.equal(lived(11_000), 1500, 'a clock that was set forward, or the name of another driver');
+    assert.equal(lived(99_000), 14_000, 'the successor started before that observation ended');
+  });
 });
