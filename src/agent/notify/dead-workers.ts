@@ -140,22 +140,32 @@ export async function doubtReplaced(
 /** Long enough for a daemon that answers a reload with another process of itself. */
 const replacedWithinMs = 15_000;
 
+/** A signal has no answer, and a daemon that answers it with another process may start that one a moment later. */
+const startedWithinMs = 2000;
+
 /** So many processes in a row that ended soon after a notification: the next one is notified only after it has lived for a while. */
 const soonReplacedTimes = 2;
 
 /**
- * Where another process under the name of a worker comes from. A daemon that is killed soon after two notifications is like one that
+ * Where another process under the name of a worker comes from. One that started later than the notification was
+ * never notified: a person may have restarted the worker. A daemon that is killed soon after two notifications is like one that
  * notifications replace. The third notification therefore waits, and only its process shows that notifications replace it, because
  * that process had lived until then.
+ * @param now.startedAtMs of the process, epoch milliseconds; undefined where it is not known
  * @returns `notification` where it counts as notified; `unknown` where a notification may have made it
  */
-export function processOrigin(entry: WorkerLedger, nowMs: number): 'notification' | 'unknown' | 'other' {
-  const { state, notifiedAtMs, replacedAtMs } = entry;
+export function processOrigin(
+  entry: WorkerLedger,
+  { nowMs, startedAtMs }: { readonly nowMs: number; readonly startedAtMs?: number | undefined },
+): 'notification' | 'unknown' | 'other' {
+  const { state, notifiedAtMs = 0, replacedAtMs } = entry;
   const isSoon = (atMs: number | undefined, untilMs: number): boolean =>
     atMs !== undefined && atMs <= untilMs && untilMs - atMs <= replacedWithinMs;
   // A second process was not made by the same notification.
-  if (!hasAnswered(entry) || replacedAtMs !== undefined || !isSoon(notifiedAtMs, nowMs)) return 'other';
-  return state === 'notified' || (notifiedAtMs ?? 0) >= aloneAtMs(entry) ? 'notification' : 'unknown';
+  if (!hasAnswered(entry) || replacedAtMs !== undefined || !isSoon(entry.notifiedAtMs, nowMs)) return 'other';
+  const isMadeByIt = (startedAtMs ?? notifiedAtMs) <= notifiedAtMs + startedWithinMs;
+  const isNotified = (state === 'notified' && isMadeByIt) || notifiedAtMs >= aloneAtMs(entry);
+  return isNotified ? 'notification' : 'unknown';
 }
 
 /** @returns the entry members of the successor of a process that ended soon after its notification */

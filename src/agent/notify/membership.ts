@@ -5,6 +5,7 @@ import type { WorkerWait } from '../../core/cycle/cycle-report.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { answeringProcess, processStartAtMs } from '../settled/runs-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { otherProcessText, processOrigin, soonReplaced, withoutDead } from './dead-workers.js';
@@ -69,7 +70,7 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     const mayForget = members.length >= (config.reset?.min ?? 0);
     // A probe knows better than any guess whose doing another process is.
     const mayReplace = driver?.keepsProcess !== 'yes' && config.probe === undefined;
-    const look = { active, nowMs, mayCome, mayForget, mayReplace };
+    const look = { active, nowMs, bootMs: host.clock.bootMs(), mayCome, mayForget, mayReplace };
     layOver(workers, { group: name, members, look });
     for (const key of longestGone(name, workers)) delete workers[key];
   }
@@ -104,6 +105,8 @@ function configured(host: Host, workers: Ledger['workers']): Workers {
 interface Look {
   readonly active: number;
   readonly nowMs: number;
+  /** As Clock.bootMs. */
+  readonly bootMs: number;
   /** A notification may make another process of a worker of this set. */
   readonly mayReplace: boolean;
   /** Who is not there may come yet. */
@@ -159,7 +162,8 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   // Notified by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
   // A dead worker has no name, and no notification made it.
-  const origin = look.mayReplace && isNamed(process) ? processOrigin(entry, nowMs) : 'other';
+  const startedAtMs = processStartAtMs(answeringProcess(process), look);
+  const origin = look.mayReplace && isNamed(process) ? processOrigin(entry, { nowMs, startedAtMs }) : 'other';
   if (!isSame && origin !== 'notification') {
     const text = isNamed(process) ? otherProcessText(entry.process, process) : 'no longer has a process';
     return { ...renewed(text), ...(origin === 'unknown' ? soonReplaced(entry, nowMs) : {}) };

@@ -135,6 +135,19 @@ function findGone(
   return { atMs: nowMs, livedMs: Math.round(Math.max(0, nowMs - known.sinceMs, sinceStartMs)) };
 }
 
+/**
+ * @param process as runs name it
+ * @returns epoch milliseconds at which it started; undefined where its name has no start time, as those of supervisord
+ */
+export function processStartAtMs(
+  process: string,
+  { nowMs, bootMs }: { readonly nowMs: number; readonly bootMs: number },
+): number | undefined {
+  const startTicks = startTicksInName(process);
+  if (startTicks === undefined || startTicks * msPerTick > bootMs) return undefined;
+  return nowMs - bootMs + startTicks * msPerTick;
+}
+
 /** A connection where the process behind it is not known: the start of the agent that took it, and its number. */
 const connectionName = /^(\d+)\.\d+$/;
 

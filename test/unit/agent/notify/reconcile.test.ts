@@ -184,6 +184,26 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 2'], 'each notification may make one');
   });
 
+  it('as another process that started later than the notification is notified, also where no answer was a proof', async () => {
+    const { test, driver } = await world({ a: queued });
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.notified.length = 0;
+    const startedNow = (pid: number): string => `${pid}@${Math.round(test.clock.bootMs() / 10)}`;
+    await test.clock.advance(1000);
+    driver.processes.set('a', startedNow(4711));
+    await settle(test.host);
+    assert.deepEqual(driver.notified, [], 'the notification may have made it');
+    await test.publish('access', { 'policy.yaml': '3' }, { serial: 3 });
+    await test.pull();
+    driver.notified.length = 0;
+    await test.clock.advance(5000);
+    driver.processes.set('a', startedNow(4712));
+    await settle(test.host);
+    assert.deepEqual(driver.notified, ['a 3'], 'a person restarted it');
+  });
+
   it('as another process is notified when the clock was put back since its answer', async () => {
     const { test, driver } = await world({ a: queued });
     using _ = test;
