@@ -10,18 +10,50 @@ import { indented, seconds, secondTime, table } from './show-text.js';
 /** @param entries newest first */
 export function showHistory(entries: readonly HistoryEntry[]): Block {
   if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
-  const rows = entries.map(({ by, result, reason }) => [
-    secondTime(result.startedAtMs),
-    result.cycle,
-    by === undefined ? result.trigger : describeCaller(by),
-    generations(result),
-    outcomeText(result),
-    seconds(result.durationMs),
-    whatText(result) || firstLine(reason ?? ''),
-  ]);
+  const rows = groupRepeats(entries).map(({ entry: { by, result, reason }, times, sinceMs }) => {
+    const what = whatText(result) || firstLine(reason ?? '');
+    return [
+      secondTime(result.startedAtMs),
+      result.cycle,
+      by === undefined ? result.trigger : describeCaller(by),
+      generations(result),
+      outcomeText(result),
+      seconds(result.durationMs),
+      times === 1 ? what : `${what} (${times} times since ${secondTime(sinceMs)})`,
+    ];
+  });
   return {
     lines: table(['when (UTC)', 'cycle', 'by', 'generation', 'outcome', { right: 'took' }, 'what'], rows),
   };
+}
+
+interface RepeatedEntry {
+  /** The newest one. */
+  readonly entry: HistoryEntry;
+  readonly times: number;
+  /** Epoch milliseconds: the start of the oldest one. */
+  readonly sinceMs: number;
+}
+
+/** A release that fails at each poll would otherwise fill the table with equal lines, and hide what came before. */
+function groupRepeats(entries: readonly HistoryEntry[]): readonly RepeatedEntry[] {
+  const groups: RepeatedEntry[] = [];
+  for (const entry of entries) {
+    const last = groups.at(-1);
+    const { startedAtMs: sinceMs } = entry.result;
+    if (last !== undefined && isRepeat(last.entry, entry))
+      groups[groups.length - 1] = { ...last, times: last.times + 1, sinceMs };
+    else groups.push({ entry, times: 1, sinceMs });
+  }
+  return groups;
+}
+
+/** A line of a person, of a move, or without a problem always stands alone. */
+function isRepeat(newer: HistoryEntry, older: HistoryEntry): boolean {
+  const textsOf = ({ result, reason }: HistoryEntry): string =>
+    JSON.stringify([result.trigger, generations(result), outcomeText(result), whatText(result), reason]);
+  const hasProblem = newer.result.problems.length > 0 && !newer.result.changed;
+  return hasProblem && (newer.by ?? older.by) === undefined && textsOf(newer) === textsOf(older);
 }
 
 /** All that one cycle said: its steps, its block, every answer of a worker. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { showCycle, showHistory } from '../../../../src/cli/show/show-history.js';
 import type { BundleResult } from '../../../../src/core/cycle/cycle-report.js';
+import type { HistoryEntry } from '../../../../src/core/protocol/control-protocol.js';
 import { matchesFile } from '../../../kit/assert/golden.js';
 import { blockText } from '../../../kit/cli/block-text.js';
 import { bundleResult, problem } from '../../../kit/cli/cycle-results.js';
@@ -18,6 +19,36 @@ describe('the history of a host', () => {
     assert.match(headBy('root'), / by user root\b/);
     assert.match(headBy('writ'), / by writ\b/);
   });
+
+  it('has one line for equal failures in a row, with their number and the time of the first one', () => {
+    const [entry] = historyEntries;
+    const problem = {
+      code: 'LOADER_BROKEN',
+      message: 'the loader ended by a signal',
+      hint: 'x',
+      facts: {},
+    } as const;
+    const failed = (minute: number, message: string = problem.message): HistoryEntry => {
+      const startedAtMs = Date.UTC(2026, 8, 1, 12, minute);
+      const problems = [{ ...problem, message }];
+      const cycle = `c-${minute}`;
+      const result = { ...entry!.result, cycle, startedAtMs, problems, bundles: [], changed: false };
+      return { ...entry!, result: { ...result, outcome: 'failed', warnings: [] } };
+    };
+    const linesOf = (...entries: readonly HistoryEntry[]): string[] => showHistory(entries).lines.slice(1);
+    const [line = '', ...others] = linesOf(failed(3), failed(2), failed(1));
+    assert.match(
+      line,
+      /2026-09-01 12:03:00 {2}c-3 .*the loader ended by a signal \(3 times since 2026-09-01 12:01:00\)$/,
+    );
+    assert.deepEqual(others, []);
+    assert.equal(linesOf(failed(3), failed(2, 'another text'), failed(1)).length, 3);
+    const byPerson = { ...failed(2), by: 'alice' };
+    assert.equal(linesOf(failed(3), byPerson, failed(1)).length, 3);
+    const changed = { ...failed(2), result: { ...failed(2).result, changed: true } };
+    assert.equal(linesOf(changed, changed).length, 2);
+  });
+
   it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
   it('says in a few words why a bundle did not move', () => {
     const [entry] = historyEntries;
