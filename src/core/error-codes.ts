@@ -107,7 +107,7 @@ export const errorCodes = {
   ),
   METADATA_MIX: failed(
     'Metadata files do not belong together: a mix-and-match attack, or an upload in the wrong order.',
-    'Run `writ refresh`, or publish again.',
+    'At the publisher: `writ refresh`. Where the message names a team that has not signed with its current keys: first `writ sign --role TEAM`.',
   ),
   METADATA_MISSING: failed(
     'The server does not have this metadata file.',
