@@ -1,5 +1,6 @@
 // Reads the status of a host for commands that change nothing: from the agent, else from the state directory, else from
 // status.json, which an agent writes every minute. The choice between these sources is in status-source-rules.
+import { agentPlaces } from '../../agent/config/config-file.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';
@@ -44,7 +45,8 @@ export async function readHostStatus(flags: ConfigFlags, context: CommandContext
     if (isConfigDenied(error)) return { kind: 'unknown', why: error };
     const socket = connectFailureReason(error);
     if (socket === undefined || !isWritError(error)) throw error;
-    const failed = { error, socket, sudo: sudoCommand(flags, context) };
+    const { state } = agentPlaces(context.at(flags.config));
+    const failed = { error, socket, state, sudo: sudoCommand(flags, context) };
     return readStatusWithoutAgent(failed, standaloneOptions(flags, context));
   }
 }
@@ -68,22 +70,21 @@ function isConfigDenied(error: unknown): error is WritError {
 interface FailedRequest {
   readonly error: WritError;
   readonly socket: StatusEvidence['socket'];
+  /** Path of the state directory. */
+  readonly state: string;
   /** The same command with the rights of root, which can read the state. */
   readonly sudo: string;
 }
 
 async function readStatusWithoutAgent(
-  { error, socket, sudo }: FailedRequest,
+  { error, socket, state, sudo }: FailedRequest,
   options: ReturnType<typeof standaloneOptions>,
 ): Promise<HostStatus> {
   const disk = await agentModules.fromDisk();
   const last = disk.readAgedStatusReport(options);
   const statusFile = last && { agent: last.report.agent, ageMs: last.ageMs };
-  const source = chooseStatusSource({
-    socket,
-    stateDirectory: await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs }),
-    ...(statusFile && { statusFile }),
-  });
+  const stateDirectory = await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs });
+  const source = chooseStatusSource({ socket, stateDirectory, ...(statusFile && { statusFile }) });
   const ageMs = last?.ageMs ?? 0;
   switch (source) {
     case 'state-directory':
@@ -96,9 +97,12 @@ async function readStatusWithoutAgent(
       const report = await disk.readOfflineStatus({ ...options, agent: 'run' });
       return { kind: 'disk', report: withUnreachableAgent(report, error, ageMs) };
     }
-    case 'unknown':
+    case 'unknown': {
+      const isDenied = socket === 'not-listening' && stateDirectory === 'denied';
+      const cause = isDenied ? deniedStateError(state, error) : error;
       // The hint is not to start an agent, because root can read the state directory.
-      return { kind: 'unknown', why: withHint(sudo, last === undefined ? error : withAge(error, ageMs)) };
+      return { kind: 'unknown', why: withHint(sudo, last === undefined ? cause : withAge(cause, ageMs)) };
+    }
     default: {
       if (last === undefined) return { kind: 'unknown', why: error };
       const report = source === 'status-file' ? last.report : withUnreachableAgent(last.report, error, ageMs);
@@ -113,6 +117,12 @@ function withUnreachableAgent(report: StatusReport, { facts }: WritError, ageMs:
   const text = `nobody listens on ${socket}, though status.json, ${roughly(ageMs)} old, is of a running agent`;
   const problem = problemOf(new WritError('AGENT_UNREACHABLE', text, { facts: { socket, ageMs } }));
   return { ...report, problems: [...report.problems, problem] };
+}
+
+/** An agent that is not running is no fault: a host may pull by a timer. This user only lacks the right to read the status. */
+function deniedStateError(state: string, { facts: { socket } }: WritError): WritError {
+  const text = `this user has no right to read ${state}, and no agent listens on ${String(socket)}`;
+  return new WritError('DISK_DENIED', text, { facts: { path: state, socket } });
 }
 
 function withHint(hint: string, { code, message, facts }: WritError): WritError {

@@ -150,7 +150,7 @@ describe('writ health of somebody who may not look', asRoot, () => {
     const { exitCode, stderr } = await host.writUnder(nobody, 'status');
     assert.match(
       `${exitCode} ${stderr}`,
-      /^1 error\[AGENT_UNREACHABLE\]: .*\nhint: sudo writ status --config /,
+      /^1 error\[DISK_DENIED\]: this user has no right to read .*\/state, and no agent listens on .*\nhint: sudo writ status --config /,
     );
   });
 
@@ -168,7 +168,7 @@ describe('writ health of somebody who may not look', asRoot, () => {
     for (const args of [[], ['--fail-on', 'critical']]) {
       const run = await host.writUnder(nobody, 'health', ...args);
       assert.equal(run.exitCode, 3, run.stdout);
-      assert.match(run.stdout, /^UNKNOWN {2}the agent does not answer .*\[AGENT_UNREACHABLE\]\n$/);
+      assert.match(run.stdout, /^UNKNOWN {2}this user has no right to read .*\[DISK_DENIED\]\n$/);
     }
     chmodSync(host.config, 0o600);
     assert.equal((await host.writUnder(nobody, 'health')).exitCode, 3);
