@@ -15,7 +15,7 @@ import type { Hear } from '../job/exclusive.js';
 import { type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
-import { stageDamaged } from './repair.js';
+import { refreshAfterRenewal, stageDamaged } from './repair.js';
 import { failuresIn, keepRecords, repairCandidate } from './repair-plan.js';
 
 export type BackupEnd =
@@ -55,7 +55,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
   const [problem] = failures;
   if (problem !== undefined) {
     host.log.warn({ generation, problem }, 'a damaged backup could not be repaired');
-    if (!(await isLostForGood(host, generation, { failures, signal })))
+    if (!(await isLostForGood(host, generation, { failures, signal, staging })))
       return { kind: 'kept', generation, problem };
     // From here on it is as any old generation: collected when its time has come.
     host.ledger.write(withBackup(host.ledger.read(), generation, undefined));
@@ -78,11 +78,11 @@ const lostForGood: ReadonlySet<string> = new Set(['STATE_DAMAGED', 'RELEASE_UNTR
 async function isLostForGood(
   host: Host,
   generation: number,
-  { failures, signal }: { readonly failures: readonly Problem[]; readonly signal: AbortSignal },
+  { failures, ...refresh }: { failures: readonly Problem[]; staging: string; signal: AbortSignal },
 ): Promise<boolean> {
   if (!failures.some(({ code }) => lostForGood.has(code))) return false;
   try {
-    await host.client.refresh({ signal });
+    await refreshAfterRenewal(host, refresh);
   } catch (error) {
     if (!isWritError(error)) throw error;
     return false;

@@ -12,6 +12,7 @@ import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
 import type { ExaminedGeneration } from '../generations/examine.js';
 import { activeGenerationNumber, reserveGeneration } from '../generations/generations.js';
+import { renewOutdatedRecords } from '../generations/renew-release.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import { bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';
@@ -164,7 +165,7 @@ export async function stageDamaged(
   const fetched = await story.step('fetch', async () => {
     parts = await renewKept(host, parts, renewing);
     const selections = await selectDamaged(host, parts, async () => {
-      await refreshIfAllowed(host, options);
+      await refreshIfAllowed(host, { ...options, staging });
     });
     const value = await fetchSelections(keepers, story, selections, stagingOptions);
     return { value, text: countText(value.fetched.size, 'release'), verdict: verdictOf(value.selections) };
@@ -177,14 +178,29 @@ export async function stageDamaged(
 }
 
 /** A release whose record is lost is known from fresh metadata alone. */
-async function refreshIfAllowed(host: Host, { download, signal }: Repair['options']): Promise<void> {
+async function refreshIfAllowed(
+  host: Host,
+  { download, signal, staging }: Repair['options'] & Pick<Repair, 'staging'>,
+): Promise<void> {
   if (download === 'no') return;
   try {
-    await host.client.refresh({ signal });
+    await refreshAfterRenewal(host, { signal, staging });
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn({ err: error }, 'no fresh metadata for the repair');
   }
+}
+
+/**
+ * Refreshes the metadata for a repair. The records of the active releases are renewed before, because a cycle that was killed after
+ * its refresh left them outdated, and this refresh may replace the metadata that still lists these releases.
+ */
+export async function refreshAfterRenewal(
+  host: Host,
+  { signal, staging }: Pick<Repair, 'staging'> & { readonly signal: AbortSignal },
+): Promise<void> {
+  renewOutdatedRecords(host, () => staging);
+  await host.client.refresh({ signal });
 }
 
 function verdictOf(selections: readonly Selection[]): 'ok' | 'fail' {

@@ -8,6 +8,7 @@ import { readRecordedTarget } from '../../../src/agent/generations/recorded-targ
 import { readRecord } from '../../../src/agent/generations/release-records.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { repair } from '../../kit/host/repair-bench.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
 const listers = ['targets', 'team-a'] as const;
@@ -116,6 +117,29 @@ describe('the record of an active release after a key replacement', () => {
       unlist(test, by);
       assert.ok(!isAlarm(await test.pullOn(next)), by);
     }
+  });
+
+  it('is renewed before the refresh of a repair when the last pull ended after its refresh', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'other' }] });
+    await test.publish('access', { 'p.yaml': 'a: 1\n' }, { serial: 1 });
+    await test.publish('other', { 'p.yaml': 'a: 1\n' }, { serial: 1 });
+    assert.equal((await test.pull()).outcome, 'activated');
+    replaceKey(test, 'team-a');
+    // The lost record of a release that the stored metadata does not list makes the repair refresh.
+    const { targets } = test.repository.signedOf('team-a');
+    for (const path of Object.keys(targets)) if (path.startsWith('other')) delete targets[path];
+    test.repository.publish();
+    const [ended, tried] = observed(test, () => true);
+    await test.pullOn(ended);
+    assert.ok(tried.includes('repair.kept-write'), tried.join());
+    const next = test.reopen();
+    assert.deepEqual(signersOf(next), ['targets']);
+    unlist(test, 'team-a');
+    for (const name of fs.readdirSync(join(next.paths.archives, 'other')))
+      fs.rmSync(join(next.paths.archives, 'other', name, 'record.json'));
+    await repair(next);
+    assert.deepEqual(signersOf(next), ['targets', 'team-a']);
+    assert.ok(!isAlarm(await test.pullOn(next)));
   });
 
   it('is renewed by a cycle that ends with an error after its refresh', async () => {
