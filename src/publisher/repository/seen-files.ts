@@ -88,11 +88,70 @@ export function readSeenFile(
   return undefined;
 }
 
+/**
+ * After a key change the newest file of a team does not verify until the team signs, and the next snapshot keeps what the published
+ * one lists. Attack: a thief's snapshot listed an older file. Hosts that saw the newest one would refuse each snapshot, and with it the
+ * releases of all others.
+ * @param verified names of the roles with a file that verifies: these are listed by that file
+ * @returns what the next snapshot keeps, with the newest file that a snapshot lists of each other role that `targets` delegate to
+ */
+export function keepSeenListings(
+  published: PublishedSnapshot & { readonly targets: ParsedFile<'targets'> },
+  verified: ReadonlySet<string>,
+): Readonly<Record<string, MetaFile>> {
+  const { meta } = published.live.snapshot.signed;
+  const unverified = delegatedRolesOf(published.targets).filter(({ name }) => !verified.has(name));
+  if (unverified.length === 0) return meta;
+  const later = readLaterListings(published);
+  const seen = unverified.flatMap(({ name }) => {
+    const found = later.get(name)?.find((one) => isOnDisk(published.layout, name, one));
+    return found === undefined ? [] : [[`${name}.json`, found.meta] as const];
+  });
+  return { ...meta, ...Object.fromEntries(seen) };
+}
+
+function isOnDisk(layout: RepositoryLayout, role: string, { meta }: LaterListing): boolean {
+  const file = readLoosely(layout, 'targets', meta.version, role);
+  return file !== undefined && isNamedBy(meta, file);
+}
+
+export interface SnapshotVerdict {
+  /** An older snapshot lists a later file: hosts refuse the published snapshot. */
+  readonly rollback: WritError | undefined;
+  /**
+   * Names a newer snapshot that lists a later file. It is no problem by itself: a signing that is killed before its timestamp leaves
+   * one too.
+   */
+  readonly newer: string | undefined;
+}
+
+/** Compares the published snapshot with the verified ones on disk. */
+export function judgePublishedSnapshot(published: PublishedSnapshot): SnapshotVerdict {
+  const { version } = published.live.snapshot.signed;
+  const all = [...readLaterListings(published)];
+  const newerOf = ([role, listings]: (typeof all)[number]) => {
+    const found = listings.find(({ snapshot }) => snapshot > version);
+    return found === undefined ? [] : [{ role, ...found }];
+  };
+  const [newer] = all.flatMap(newerOf);
+  return { rollback: findSnapshotRollback(published, all), newer: newer && newerText(newer, version) };
+}
+
+function newerText(
+  { role, meta, snapshot }: LaterListing & { readonly role: string },
+  version: number,
+): string {
+  const [name, other] = [snapshot, version].map((one) => metadataName('snapshot', one));
+  return `${name} lists ${role} v${meta.version} and is newer than the published ${other}: a signing was killed, or a stolen online key named the older one (writ refresh publishes the newest files)`;
+}
+
 /** @returns an error that names the published snapshot and an older one that lists a later version; undefined without one */
-export function findSnapshotRollback(published: PublishedSnapshot): WritError | undefined {
+function findSnapshotRollback(
+  published: PublishedSnapshot,
+  later: readonly (readonly [role: string, listings: readonly LaterListing[]])[],
+): WritError | undefined {
   const { version, meta } = published.live.snapshot.signed;
-  // A kill leaves a newer snapshot that was never published.
-  const found = [...readLaterListings(published)].flatMap(([role, listings]) => {
+  const found = later.flatMap(([role, listings]) => {
     const older = listings.find(({ snapshot }) => snapshot < version);
     return older === undefined ? [] : [{ role, older }];
   });

@@ -27,6 +27,7 @@ import {
   readRepositoryState,
 } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
+import { keepSeenListings } from '../repository/seen-files.js';
 import type { VersionRestarts } from '../repository/version-restarts.js';
 import { verifyAsClient } from './self-check.js';
 import { describeSigningTime, type SigningClock } from './signing-time.js';
@@ -83,7 +84,7 @@ export interface OnlineSigningOptions {
  */
 export async function signOnline(options: OnlineSigningOptions) {
   const { writer, signers, roles = onlineRoles, clock, next } = options;
-  const { state, restarts } = restartVersions(options.state);
+  const { state, restarts } = restartVersions(keepListings(options.state));
   const { live, targets } = state;
   const root = next?.root ?? live.root;
   const time = describeSigningTime(state, clock, root);
@@ -140,6 +141,16 @@ function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRol
  * had signed: with new online keys hosts accept any version, so the next one is above all of these.
  */
 const versionsAheadOfCopy = 1000;
+
+/** @returns the state with what the next snapshot keeps in place of what the published one lists */
+function keepListings(state: RepositoryState): RepositoryState {
+  const { snapshot } = state.live;
+  const meta = keepSeenListings(state, new Set(state.delegated.keys()));
+  return {
+    ...state,
+    live: { ...state.live, snapshot: { ...snapshot, signed: { ...snapshot.signed, meta } } },
+  };
+}
 
 /** A state that the next snapshot lists, and what that snapshot records beside it. */
 interface RestartedState {

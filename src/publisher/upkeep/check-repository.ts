@@ -9,7 +9,7 @@ import { checkDeltas } from '../delta/check-deltas.js';
 import { releaseHistory } from '../release/release-history.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { findSnapshotRollback } from '../repository/seen-files.js';
+import { judgePublishedSnapshot } from '../repository/seen-files.js';
 import { listWaitingRoles } from '../signing/online-signing.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 import { measureSignedAheadMs } from '../signing/signing-time.js';
@@ -68,7 +68,8 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
   if (state === undefined) return;
   findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
   findings.attempt('metadata', () => {
-    const rollback = findSnapshotRollback(state);
+    const { rollback, newer } = judgePublishedSnapshot(state);
+    if (newer !== undefined) findings.note(newer);
     if (rollback !== undefined) throw rollback;
   });
   for (const name of state.ignored)

@@ -22,6 +22,7 @@ import {
 } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { type LockWait, withRepository } from '../repository/repository-writer.js';
+import { readLaterListings } from '../repository/seen-files.js';
 
 export interface CollectOptions {
   readonly repository: string;
@@ -78,6 +79,8 @@ function keptVersions(state: RepositoryState, options: CollectOptions): KeptVers
   const { layout, live } = state;
   const snapshots = lastVersions(layout, 'snapshot', live.snapshot.signed.version, options);
   const kept = new Map<string, Set<number>>([['snapshot', snapshots]]);
+  const seen = newestSeenFiles(state);
+  for (const { snapshot } of seen) snapshots.add(snapshot);
   for (const [name, { version }] of Object.entries(live.snapshot.signed.meta)) {
     const role = name.replace(/\.json$/, '');
     kept.set(role, lastVersions(layout, role, version, options));
@@ -88,7 +91,21 @@ function keptVersions(state: RepositoryState, options: CollectOptions): KeptVers
       kept.get(name.replace(/\.json$/, ''))?.add(meta.version);
     }
   }
+  for (const { role, version } of seen) {
+    const versions = kept.get(role) ?? new Set(versionsOnDisk(layout, role));
+    kept.set(role, versions.add(version));
+  }
   return kept;
+}
+
+/**
+ * Attack: a thief of the online keys publishes snapshots that list older files. The snapshot that lists the newest file of a role is then
+ * the only evidence that hosts have seen it, and that its serials are in use.
+ */
+function newestSeenFiles(state: RepositoryState) {
+  return [...readLaterListings(state)].flatMap(([role, [newest]]) =>
+    newest === undefined ? [] : [{ role, version: newest.meta.version, snapshot: newest.snapshot }],
+  );
 }
 
 function lastVersions(

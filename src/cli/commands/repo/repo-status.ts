@@ -9,7 +9,7 @@ import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
 import { listNewReleases, liveReleasesOf } from '../../../publisher/repository/listing.js';
 import { layoutOf } from '../../../publisher/repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../../../publisher/repository/repository-state.js';
-import { findSnapshotRollback } from '../../../publisher/repository/seen-files.js';
+import { judgePublishedSnapshot, type SnapshotVerdict } from '../../../publisher/repository/seen-files.js';
 import { listWaitingRoles, type SignedRole } from '../../../publisher/signing/online-signing.js';
 import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
 import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
@@ -61,7 +61,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const roles = reportRoles(state, judgedAtMs, flags.failWithin);
     const { keys } = flags;
     const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
-    return answer(state, { roles, obstacle, rollback: findSnapshotRollback(state) }, flags, nowMs);
+    return answer(state, { roles, obstacle, ...judgePublishedSnapshot(state) }, flags, nowMs);
   },
 };
 
@@ -87,12 +87,10 @@ function invalidAnswer({ code, message, hint, facts }: WritError, places: DocsPl
   };
 }
 
-interface Found {
+interface Found extends SnapshotVerdict {
   readonly roles: readonly RoleReport[];
   /** Why the keys that were named cannot re-sign. */
   readonly obstacle: WritError | undefined;
-  /** Why hosts refuse the published snapshot. */
-  readonly rollback: WritError | undefined;
 }
 
 const verdicts = {
@@ -108,7 +106,7 @@ const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[con
 
 function answer(
   state: RepositoryState,
-  { roles, obstacle, rollback }: Found,
+  { roles, obstacle, rollback, newer: newerSnapshot }: Found,
   flags: RepoStatusFlags,
   nowMs: number,
 ): Answer {
@@ -134,6 +132,7 @@ function answer(
       ...given({
         signedAheadMs: ahead,
         cannotResign: obstacle && { code: obstacle.code, message: obstacle.message },
+        newerSnapshot,
         rollback: rollback && { code: rollback.code, message: rollback.message, facts: rollback.facts },
       }),
       ...details(state, roles, nowMs),
@@ -141,6 +140,7 @@ function answer(
     lines: [
       verdictLine(outcome, { worst, newer, waitingRoles, ahead, obstacle, rollback }, nowMs),
       ...(rollback === undefined ? [] : [`  ${rollback.hint}`]),
+      ...(newerSnapshot === undefined ? [] : [`  ${newerSnapshot}`]),
       ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
       ...table(

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { previewDelegation } from '../../../../src/publisher/teams/delegate.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../../kit/repository/ceremony.js';
 import { complete, replacing, replacingOnlineKeys } from '../../../kit/repository/committed-root.js';
@@ -54,6 +55,34 @@ describe('a published file of a team that the snapshot of a thief no longer list
     await repository.refresh();
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
     assert.equal((await repository.publish({ file: 'three' }, { keys: team.keys })).release.serial, 3);
+  });
+
+  it('is listed by the next snapshots while the next key of the team has not signed', async () => {
+    using dir = tempDir();
+    const { repository, team } = await olderTeamFile(dir);
+    await delegateTo(repository, team);
+    await repository.refresh();
+    await repository.refresh();
+    const name = fs.readdirSync(metadataPath(repository, '.')).filter((one) => /snapshot/.test(one));
+    const newest = Math.max(...name.map((one) => Number.parseInt(one, 10)));
+    const text = fs.readFileSync(metadataPath(repository, `${newest}.snapshot.json`), 'utf8');
+    assert.equal(JSON.parse(text).signed.meta['dns-team.json'].version, 2);
+    const args = ['repo', 'check', '--repository', repository.directory];
+    const { exitCode, stdout } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+    assert.deepEqual([exitCode, /METADATA_ROLLBACK/.test(stdout)], [0, false], stdout);
+  });
+
+  it('is handed over after repo gc, which keeps the snapshot that lists it', async () => {
+    using dir = tempDir();
+    const { repository, team } = await olderTeamFile(dir);
+    for (let times = 0; times < 3; times += 1) await forgeOnline(repository, 'dns-team', 1);
+    // Files have the time of the machine.
+    const clock = fakeClock({ nowMs: Date.now() + 10 * 86_400_000 });
+    const args = ['repo', 'gc', '--keep', '1', '--yes', '--repository', repository.directory];
+    const { exitCode, stdout } = await runWrit(args, { cwd: dir.path, clock });
+    assert.deepEqual([exitCode, /REMOVED/.test(stdout)], [0, true], stdout);
+    assert.equal(fs.existsSync(metadataPath(repository, '3.snapshot.json')), false);
+    assert.deepEqual(planKeyChange(repository, team), { handedOver: [2], leftOut: [] });
   });
 
   it('is handed over though the thief adds more snapshots than are read', async () => {
@@ -114,7 +143,7 @@ describe('a waiting file of a team', () => {
     assert.deepEqual(planKeyChange(repository, team, office), { handedOver: [1], leftOut: [2] });
   });
 
-  it('does not make repo check report a snapshot that a killed signing left', async () => {
+  it('is named with the newer snapshot by repo check and repo status where a killed signing left it, and is no problem', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
@@ -122,8 +151,13 @@ describe('a waiting file of a team', () => {
     await repository.refresh();
     fs.writeFileSync(metadataPath(repository, 'timestamp.json'), before);
     const args = ['repo', 'check', '--repository', repository.directory];
-    const { exitCode, stdout } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+    const { exitCode, stdout, stderr } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
     assert.equal(exitCode, 0, stdout);
+    // A thief who names the older snapshot leaves the same files.
+    const named = /4\.snapshot\.json lists dns-team v2 and is newer than the published 3\.snapshot\.json/;
+    assert.match(stderr, named);
+    const status = ['repo', 'status', '--repository', repository.directory];
+    assert.match((await runWrit(status, { cwd: dir.path, clock: repository.clock })).stdout, named);
   });
 });
 
