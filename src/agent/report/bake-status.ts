@@ -19,10 +19,10 @@ import {
   bakingGroups,
   doubtedWorkers,
   findSuccessors,
-  isInBake,
   silentWorkers,
   untakenGroups,
 } from '../settled/evidence-rules.js';
+import { isInBake } from '../settled/runs-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 

@@ -42,7 +42,7 @@ export function withObservedRuns(
           hadNotTaken: isBusy && before !== undefined && before.sinceMs <= swappedAtMs,
           isBaking: swaps.length > 0,
         },
-        { ...now, bootMs: found.bootMs },
+        { ...now, ...found.asked },
       );
     const between = findNotifiedBetween(worker, known, seen);
     const before = between === undefined ? known : noteOne(known, between);
@@ -73,7 +73,8 @@ function findNotifiedBetween(
   const isEarlier =
     seen?.process === undefined || startTicks < (startTicksInName(seen.process) ?? startTicks);
   if (!isLater || !isEarlier) return undefined;
-  return { process: answered, record: undefined, isDead: false, hasEnded: false, bootMs: 0, startTicks };
+  const asked = { askedAtMs: 0, bootMs: 0 };
+  return { process: answered, record: undefined, isDead: false, hasEnded: false, asked, startTicks };
 }
 
 /**

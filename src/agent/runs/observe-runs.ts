@@ -17,8 +17,8 @@ export interface ObservedRun extends Pick<SeenRun, 'process' | 'startTicks' | 'r
   readonly isDead: boolean;
   /** The process that was known has ended, and no other one was found. */
   readonly hasEnded: boolean;
-  /** As Clock.bootMs, when the process was asked for. */
-  readonly bootMs: number;
+  /** When the driver was asked for the process: its answer whether the worker is dead may take seconds more. */
+  readonly asked: { readonly askedAtMs: number; readonly bootMs: number };
 }
 
 /** @returns by the keys of the workers; workers of which nothing can be observed are left out */
@@ -93,7 +93,7 @@ function hasEnded(process: string): boolean {
 interface RunQuestion {
   readonly known: WorkerRuns | undefined;
   readonly isGone: boolean;
-  readonly clock: Pick<Clock, 'bootMs'>;
+  readonly clock: Pick<Clock, 'bootMs' | 'nowMs'>;
 }
 
 async function observeRun(
@@ -104,12 +104,12 @@ async function observeRun(
   const { identity, lifeIdentity = identity, endsSince, failure } = driver;
   try {
     const process = await lifeIdentity?.(worker);
-    const bootMs = clock.bootMs();
+    const asked = { askedAtMs: clock.nowMs(), bootMs: clock.bootMs() };
     const isEnded = process === undefined && hasEnded(known?.process ?? '');
     const record = await endsSince?.(worker, known?.mark);
     const isDead = process === undefined && (await isDeadNow(driver, worker));
     if (process === undefined && record === undefined && !isDead && !isEnded) return undefined;
-    const seen = { process, record, isDead, hasEnded: isEnded, bootMs };
+    const seen = { process, record, isDead, hasEnded: isEnded, asked };
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
     const startTicks = readStartTicks(process);
     if (found?.hasGivenUp !== 'yes') return { ...seen, ...given({ startTicks }) };

@@ -2,15 +2,8 @@
 // docs/adr/0048-bake-time.md has the reasons.
 import { given } from '../../core/given.js';
 import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
-import {
-  type BakingGroup,
-  type BakingWorker,
-  type EvidenceOptions,
-  isBefore,
-  isInBake,
-  isTaker,
-  ranInBakeMs,
-} from './evidence-rules.js';
+import { type BakingGroup, type BakingWorker, type EvidenceOptions, isTaker } from './evidence-rules.js';
+import { isBefore, isInBake, ranInBakeMs, wasReplacedAtEachObservation } from './runs-rules.js';
 
 /** An agent that runs observes, and writes it, more often. */
 const unseenAfterMs = 60_000;
@@ -176,8 +169,10 @@ function isUnsteady(worker: BakingWorker, options: UnsteadyOptions): boolean {
 
 /** A daemon that always ended as often is no sign of a faulty release, and a release has to settle on it. */
 function countBefore({ runs }: BakingWorker, { bake, nowMs }: UnsteadyOptions): number {
+  if (runs === undefined) return 0;
+  if (wasReplacedAtEachObservation(runs, bake)) return Number.POSITIVE_INFINITY;
   const spanMs = nowMs - bake.startedAtMs;
-  return (runs?.ends ?? []).filter((one) => one.kind !== 'clean' && isBefore(one, bake, spanMs)).length;
+  return runs.ends.filter((one) => one.kind !== 'clean' && isBefore(one, bake, spanMs)).length;
 }
 
 /**

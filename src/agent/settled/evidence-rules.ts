@@ -2,8 +2,15 @@
 // Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
-import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
-import { answeringProcess, isAnotherProcess } from './runs-rules.js';
+import type { Bake, BakeFailure, Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+import {
+  answeringProcess,
+  isAnotherProcess,
+  isBefore,
+  isInBake,
+  ranInBakeMs,
+  wasReplacedAtEachObservation,
+} from './runs-rules.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {
@@ -104,15 +111,6 @@ function countRecorded(
   };
 }
 
-export function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
-  return isAttributed !== true && atMs <= startedAtMs && atMs >= startedAtMs - spanMs;
-}
-
-/** An end that was observed right before the swap may have the same time. */
-export function isInBake({ atMs, hadNotTaken }: ProcessEnd, { startedAtMs }: Bake): boolean {
-  return atMs > startedAtMs && hadNotTaken !== true;
-}
-
 /**
  * Processes that were replaced, and nothing says how they ended: a person may have restarted them. Only more of them than the
  * bundle tolerates count, each after a short life, and more than were seen in the same time before the swap.
@@ -145,12 +143,8 @@ export function countUnexplained(
   const observedMs = Math.min(spanMs, bake.startedAtMs - runs.watchedSinceMs);
   const before = observedMs <= 0 ? 0 : unrecorded.filter((one) => isBefore(one, bake, observedMs)).length;
   const tolerated = observedMs <= 0 ? 2 * restarts : restarts;
-  return { inBake: all.length, isExceeded: short > Math.max(tolerated, before) };
-}
-
-/** A life counts from the later of its start and the swap. */
-export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
-  return Math.min(livedMs, atMs - startedAtMs);
+  const isExceeded = short > Math.max(tolerated, before) && !wasReplacedAtEachObservation(runs, bake);
+  return { inBake: all.length, isExceeded };
 }
 
 /** A worker is notified once more after three wrong answers in a row; three more are a failure. */

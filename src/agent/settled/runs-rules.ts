@@ -1,6 +1,6 @@
 // The runs of a worker's process as an agent observes them: which process runs now, and how the ones before it ended. Pure.
 import { given } from '../../core/given.js';
-import type { ProcessEnd, WorkerRuns } from '../state/ledger.js';
+import type { Bake, ProcessEnd, WorkerRuns } from '../state/ledger.js';
 
 /** Of one worker, more than any rule counts. */
 const maxEnds = 64;
@@ -33,7 +33,9 @@ export interface SeenRun {
 
 export interface ObservationTime {
   readonly nowMs: number;
-  /** As Clock.bootMs; left out: lifetimes are measured from observation to observation. */
+  /** Epoch milliseconds at which the driver was asked for the process; `nowMs` if left out. The answer may take seconds. */
+  readonly askedAtMs?: number;
+  /** As Clock.bootMs, at `askedAtMs`; left out: lifetimes are measured from observation to observation. */
   readonly bootMs?: number;
   readonly bootId: string;
 }
@@ -126,13 +128,13 @@ function startToStartMs(
 function findGone(
   known: WorkerRuns,
   { isDead = false }: Pick<SeenRun, 'isDead'>,
-  { nowMs, bootMs }: ObservationTime,
+  { nowMs, askedAtMs = nowMs, bootMs }: ObservationTime,
 ): WorkerRuns['gone'] {
   if (known.gone !== undefined) return known.gone;
   if (!isDead || known.process === '') return undefined;
   const startTicks = startTicksInName(known.process);
   const sinceStartMs = bootMs === undefined || startTicks === undefined ? 0 : bootMs - startTicks * msPerTick;
-  return { atMs: nowMs, livedMs: Math.round(Math.max(0, nowMs - known.sinceMs, sinceStartMs)) };
+  return { atMs: nowMs, livedMs: Math.round(Math.max(0, askedAtMs - known.sinceMs, sinceStartMs)) };
 }
 
 /**
@@ -196,4 +198,37 @@ function endsOf(
     ...times(record.clean, 'clean'),
     ...times(record.unrecorded, 'unrecorded'),
   ];
+}
+
+/** True within `spanMs` before the swap. An end that an earlier bake is blamed for does not count. */
+export function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
+  return isAttributed !== true && atMs <= startedAtMs && atMs >= startedAtMs - spanMs;
+}
+
+/** An end that was observed right before the swap may have the same time. */
+export function isInBake({ atMs, hadNotTaken }: ProcessEnd, { startedAtMs }: Bake): boolean {
+  return atMs > startedAtMs && hadNotTaken !== true;
+}
+
+/** @returns milliseconds that the process ran, from the later of its start and the swap */
+export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
+  return Math.min(livedMs, atMs - startedAtMs);
+}
+
+/** Outside bake times each worker is observed once in this time (daemon/reconcile-loop). */
+const observationGapMs = 60_000;
+const maxObservations = 10;
+const minObservations = 5;
+
+/**
+ * A worker that is replaced more often than it is observed: before the swap at most one end of each minute was seen, and in the bake
+ * time all of them, so that the two numbers show nothing about the release.
+ */
+export function wasReplacedAtEachObservation({ ends, watchedSinceMs }: WorkerRuns, bake: Bake): boolean {
+  const watchedMs = bake.startedAtMs - watchedSinceMs;
+  const observations = Math.min(maxObservations, Math.floor(watchedMs / observationGapMs));
+  if (observations < minObservations) return false;
+  const spanMs = observations * observationGapMs;
+  const seen = ends.filter((one) => one.kind === 'unrecorded' && isBefore(one, bake, spanMs)).length;
+  return seen >= observations - 1;
 }

@@ -128,6 +128,17 @@ describe('findFailure', () => {
     );
   });
 
+  it('does not count replacements of a worker that each observation before the swap found replaced', () => {
+    const after = Array.from({ length: 20 }, (_, index) => end(1 + index, 'unrecorded'));
+    const eachMinute = (count: number): ProcessEnd[] =>
+      Array.from({ length: count }, (_, index) => end(-1 - index * 60_000, 'unrecorded'));
+    const cause = (count: number, watchedForMs?: number): string | undefined =>
+      causeOf(groupOf([[{}, runs([...eachMinute(count), ...after], watchedForMs)]]));
+    assert.deepEqual([cause(9), cause(8)], [undefined, 'WORKER_DIED']);
+    assert.deepEqual([cause(4, 300_000), cause(3, 300_000)], [undefined, 'WORKER_DIED']);
+    assert.equal(cause(4, 299_999), 'WORKER_DIED', 'too few observations');
+  });
+
   it('counts no restarts that were as frequent before the swap', () => {
     const before = Array.from({ length: 6 }, (_, index) => end(-1 - index, 'unrecorded'));
     const after = Array.from({ length: 6 }, (_, index) => end(1 + index, 'unrecorded'));

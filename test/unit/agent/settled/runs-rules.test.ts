@@ -92,4 +92,14 @@ describe('the lifetime of a process', () => {
     assert.equal(lived(11_000), 1500, 'a clock that was set forward, or the name of another driver');
     assert.equal(lived(99_000), 14_000, 'the successor started before that observation ended');
   });
+
+  it('is not longer because the driver took seconds to find out that the worker is dead', () => {
+    const known = { ...first, process: '100', sinceMs: 500 };
+    const gone = { ...seen, process: undefined, isDead: true };
+    assert.equal(
+      noteRun(known, gone, { ...boot, nowMs: 7000, askedAtMs: 1500, bootMs: 9000 })?.gone?.livedMs,
+      1000,
+    );
+    assert.equal(noteRun(known, gone, { ...boot, nowMs: 7000, bootMs: 9000 })?.gone?.livedMs, 6500);
+  });
 });

@@ -40,6 +40,16 @@ describe('a worker of a release in its bake time', () => {
     assert.equal(isUnsteady(5000, [end(-10)]), false);
   });
 
+  it('is steady where each observation before the swap found another process', () => {
+    const before = (count: number): ProcessEnd[] =>
+      Array.from({ length: count }, (_, index) => end(-1 - index * 60_000));
+    const after = [end(1000), end(2000), end(3000)];
+    assert.deepEqual(
+      [9, 8].map((count) => isUnsteady(4000, [...before(count), ...after])),
+      [false, true],
+    );
+  });
+
   it('is unsteady for a third of the bake time after a restart, and for a bake time after two of them', () => {
     assert.deepEqual([isUnsteady(14_999, [end(5000)]), isUnsteady(15_000, [end(5000)])], [true, false]);
     const two = [end(1000), end(5000)];
