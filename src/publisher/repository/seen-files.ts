@@ -13,7 +13,7 @@ import { compareSigning, lastSeenVersion, readVersionRestarts } from './version-
  * The oldest and the newest snapshots that are read. The oldest count too, because a thief can add any number of newer ones
  * above those of the publisher.
  */
-const maxSnapshotsAtEachEnd = 1000;
+const maxSnapshotsAtEachEnd = 5000;
 
 export interface PublishedSnapshot {
   readonly layout: RepositoryLayout;
@@ -93,19 +93,24 @@ export function readSeenFile(
  * one lists. Attack: a thief's snapshot listed an older file. Hosts that saw the newest one would refuse each snapshot, and with it the
  * releases of all others.
  * @param verified names of the roles with a file that verifies: these are listed by that file
- * @returns what the next snapshot keeps, with the newest file that a snapshot lists of each other role that `targets` delegate to
+ * @returns what the next snapshot keeps, with the newest file that a snapshot lists of each other role, also of a removed one
  */
 export function keepSeenListings(
   published: PublishedSnapshot & { readonly targets: ParsedFile<'targets'> },
   verified: ReadonlySet<string>,
 ): Readonly<Record<string, MetaFile>> {
   const { meta } = published.live.snapshot.signed;
-  const unverified = delegatedRolesOf(published.targets).filter(({ name }) => !verified.has(name));
-  if (unverified.length === 0) return meta;
-  const later = readLaterListings(published);
-  const seen = unverified.flatMap(({ name }) => {
-    const found = later.get(name)?.find((one) => isOnDisk(published.layout, name, one));
-    return found === undefined ? [] : [[`${name}.json`, found.meta] as const];
+  const delegated = new Set(delegatedRolesOf(published.targets).map(({ name }) => name));
+  const listed = Object.keys(meta).map((name) => name.replace(/\.json$/, ''));
+  // All snapshots are read only where a role needs it: the server signs each hour.
+  if ([...listed, ...delegated].every((role) => role === 'targets' || verified.has(role))) return meta;
+  const seen = [...readLaterListings(published)].flatMap(([role, listings]) => {
+    if (role === 'targets' || verified.has(role)) return [];
+    // Hosts do not fetch the file of a removed role, and refuse a snapshot with an older version of it.
+    const found = delegated.has(role)
+      ? listings.find((one) => isOnDisk(published.layout, role, one))
+      : listings[0];
+    return found === undefined ? [] : [[`${role}.json`, found.meta] as const];
   });
   return { ...meta, ...Object.fromEntries(seen) };
 }

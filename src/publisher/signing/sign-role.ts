@@ -187,8 +187,11 @@ export function findLiveVersion({ live, outdated, restarts }: RepositoryState, r
   });
 }
 
-/** Without this check a version after a lost or damaged file would not list its releases, and would use their serials again. */
-function requireKnownEntries(state: RepositoryState, role: string): void {
+/**
+ * Without this check a version after a lost or damaged file would not list its releases, and would use their serials again.
+ * @throws WritError REPOSITORY_INVALID where the listed file of a team is missing or does not verify
+ */
+export function requireKnownEntries(state: RepositoryState, role: string): void {
   const { live, targets, restarts } = state;
   if (role === 'targets' || findNewestFile(state, role) !== undefined) return;
   const version = lastSeenVersion({ meta: live.snapshot.signed.meta, restarts }, role);

@@ -26,7 +26,12 @@ import {
 } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { lastSeenVersion } from '../repository/version-restarts.js';
-import { findNewestFile, isAuthorisedFile, readDelegatedValidityMs } from '../signing/sign-role.js';
+import {
+  findNewestFile,
+  isAuthorisedFile,
+  readDelegatedValidityMs,
+  requireKnownEntries,
+} from '../signing/sign-role.js';
 import {
   type DelegationRequest,
   requireHandOver,
@@ -63,7 +68,7 @@ export interface DelegationPlan {
 
 /**
  * @returns undefined when nothing would change
- * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE
+ * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE; REPOSITORY_INVALID where the listed file of the role is lost
  */
 export function planDelegation(
   state: RepositoryState,
@@ -113,6 +118,7 @@ function planChange(
 ): DelegationPlan {
   const { targets } = state;
   const { role } = request;
+  if (before !== undefined) requireKnownEntries(state, role);
   const { keys: added = [], lifeMs } = request.change ?? {};
   const delegations = delegationsWith(targets, { role, after, added });
   const next = { ...targets, signed: { ...targets.signed, delegations } };

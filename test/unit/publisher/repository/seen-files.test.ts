@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { previewDelegation } from '../../../../src/publisher/teams/delegate.js';
+import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -72,6 +73,17 @@ describe('a published file of a team that the snapshot of a thief no longer list
     assert.deepEqual([exitCode, /METADATA_ROLLBACK/.test(stdout)], [0, false], stdout);
   });
 
+  it('is listed by the next snapshots after the removal of the team', async () => {
+    using dir = tempDir();
+    const { repository } = await olderTeamFile(dir);
+    const request = { role: 'dns-team', shouldHandOver: true, shouldIncludeWaiting: true } as const;
+    await delegateRole(request, changeOptions(repository));
+    await repository.refresh();
+    const args = ['repo', 'check', '--repository', repository.directory];
+    const { exitCode, stdout } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+    assert.deepEqual([exitCode, /METADATA_ROLLBACK/.test(stdout)], [0, false], stdout);
+  });
+
   it('is handed over after repo gc, which keeps the snapshot that lists it', async () => {
     using dir = tempDir();
     const { repository, team } = await olderTeamFile(dir);
@@ -88,7 +100,7 @@ describe('a published file of a team that the snapshot of a thief no longer list
   it('is handed over though the thief adds more snapshots than are read', async () => {
     using dir = tempDir();
     const { repository, team } = await olderTeamFile(dir);
-    for (let version = 1000; version < 3000; version += 1)
+    for (let version = 1000; version < 11_000; version += 1)
       fs.writeFileSync(metadataPath(repository, `${version}.snapshot.json`), '{}');
     assert.deepEqual(planKeyChange(repository, team), { handedOver: [2], leftOut: [] });
   });
@@ -158,6 +170,19 @@ describe('a waiting file of a team', () => {
     assert.match(stderr, named);
     const status = ['repo', 'status', '--repository', repository.directory];
     assert.match((await runWrit(status, { cwd: dir.path, clock: repository.clock })).stdout, named);
+  });
+});
+
+describe('a published file of a team that is lost', () => {
+  it('makes a key change and a removal of the team fail, because its serials would be used again', async () => {
+    using dir = tempDir();
+    const { repository } = await publishedByTeam(dir);
+    fs.rmSync(metadataPath(repository, '1.dns-team.json'));
+    const change = { keys: [makeTeam(dir, 'dns-team', 'next').publicKey] };
+    for (const request of [{ change }, {}] as const) {
+      const whole = { role: 'dns-team', shouldHandOver: true, ...request } as const;
+      throwsCode('REPOSITORY_INVALID', () => previewDelegation(whole, changeOptions(repository)));
+    }
   });
 });
 
