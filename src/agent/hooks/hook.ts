@@ -121,10 +121,13 @@ export function hookError(
   { verdict: { kind }, code: ours, hint, sandboxed, hostFault }: Omit<HookReport, 'text' | 'durationMs'>,
   { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
 ): WritError | undefined {
-  if (kind === 'ok' || kind === 'warned' || kind === 'unreachable') return undefined;
-  const code = ours ?? codes[role][kind];
+  if (kind === 'ok' || kind === 'unreachable') return undefined;
+  // A warning of a check goes on; a loader that ends so, as curl does without an answer, has not loaded the policy.
+  if (kind === 'warned' && role !== 'loader') return undefined;
+  const no = kind === 'warned' ? 'broken' : kind;
+  const code = ours ?? codes[role][no];
   if (code === undefined) return undefined;
-  return new WritError(code, text(says[kind]), {
+  return new WritError(code, text(says[no]), {
     facts: { ...facts, ...given({ hostFault }) },
     ...given({ hint: hint ?? probeHint(role, sandboxed) }),
   });

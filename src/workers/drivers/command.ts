@@ -133,17 +133,10 @@ function judge(result: CommandResult, options: NotifyOptions): Answer {
   const said = tail === '' ? reason : `${reason}: ${tail}`;
   const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, result);
   if (kind === 'refused' && isUnreached) return unreachable(said);
-  if (result.kind === 'exited' && kind !== 'ok' && isBusy(result, options)) return notNow(said);
+  if (result.kind === 'exited' && kind !== 'ok' && options.busy.forExit(result.exitCode, result))
+    return notNow(said);
   if (kind === 'refused') return refused(said);
-  if (kind !== 'ok' && kind !== 'warned') return unreachable(said);
+  // Also 32 to 63, a warning of a check: curl ends so when it reached nobody.
+  if (kind !== 'ok') return unreachable(said);
   return options.confirms === true ? confirmed(said) : notified(said);
-}
-
-/** A code that is a yes by itself is "not now" only where the user names it. */
-function isBusy(
-  result: Extract<CommandResult, { kind: 'exited' }>,
-  { busy, notNow: keys }: NotifyOptions,
-): boolean {
-  const isYes = judgeHook(result).kind === 'warned';
-  return !(isYes && keys?.exit === undefined) && busy.forExit(result.exitCode, result);
 }

@@ -30,8 +30,8 @@ describe('the command driver', () => {
   const kinds: readonly (readonly [number, Answer['kind']])[] = [
     [1, 'refused'],
     [31, 'refused'],
-    [32, 'notified'],
-    [63, 'notified'],
+    [32, 'unreachable'],
+    [63, 'unreachable'],
     [64, 'unreachable'],
     [75, 'unreachable'],
     [126, 'unreachable'],

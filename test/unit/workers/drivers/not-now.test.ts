@@ -59,8 +59,14 @@ describe('"not now" of a program', () => {
     ],
     ['the words in a later line', 'echo bad; echo busy; exit 1', { notNow: { match: 'busy' } }, 'refused'],
     ['the words with a yes', 'echo busy', { notNow: { match: 'busy' } }, 'notified'],
-    ['the words with a warning', 'echo busy; exit 40', { notNow: { match: 'busy' } }, 'notified'],
-    ['a warning that its user names', 'exit 40', { notNow: { exit: [40] } }, 'not now'],
+    [
+      'the words with a code without a verdict',
+      'echo busy; exit 40',
+      { notNow: { match: 'busy' } },
+      'not now',
+    ],
+    ['a code without a verdict', 'echo done; exit 40', { notNow: { match: 'busy' } }, 'unreachable'],
+    ['a code without a verdict that its user names', 'exit 40', { notNow: { exit: [40] } }, 'not now'],
     ['a code above those that refuse', 'exit 99', { notNow: { exit: [99] } }, 'not now'],
     [
       'what says "nobody there" too',
