@@ -1,5 +1,5 @@
-// `writ doctor` on the way from a worker to its policy: whether its user can read what is active, and what AppArmor makes of
-// it. Facts are gathered and judged side by side; the judges are pure.
+// `writ doctor`, checks `permissions` and `apparmor`: whether the user of each worker can read the active generation, and whether its
+// AppArmor profile mentions the policy directory. The judge* functions are pure.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { AgentConfig, WorkerGroupConfig } from '../../core/config/config.js';
@@ -12,13 +12,18 @@ import { hostPaths } from '../state/paths.js';
 import type { Checks } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
 
-/** What is seen of the processes of a group. */
-export interface Access {
+/** The users and AppArmor profiles of the processes of a group. */
+export interface WorkerAccess {
   readonly readers: readonly ReaderFacts[];
   readonly confined: readonly ConfinedFacts[];
 }
 
-export function accessOf(
+/**
+ * @param seen.workers names, as the driver lists them
+ * @param seen.etc directory that contains apparmor.d
+ * @returns no entry for a process that has ended or cannot be read
+ */
+export function readAccess(
   group: WorkerGroupConfig,
   seen: {
     readonly workers: readonly string[];
@@ -26,23 +31,23 @@ export function accessOf(
     readonly policy: string;
     readonly etc: string;
   },
-): Access {
+): WorkerAccess {
   const { workers, pids, policy, etc } = seen;
   return {
-    readers: [...pids.flatMap((pid) => readerOf(group.name, pid)), ...socketOwners(group, workers)],
-    confined: pids.flatMap((pid) => confinedOf(group.name, pid, () => profileNames(policy, etc))),
+    readers: [...pids.flatMap((pid) => readProcessUser(group.name, pid)), ...socketOwners(group, workers)],
+    confined: pids.flatMap((pid) => readConfinement(group.name, pid, () => isInAnyProfile(policy, etc))),
   };
 }
 
-/** @param groups names of all that have workers to notify */
+/** @param groups names of all groups with workers to notify */
 export function accessChecks(
   config: AgentConfig,
   groups: readonly string[],
-  looks: readonly Access[],
+  accesses: readonly WorkerAccess[],
 ): Checks {
   const { policy } = config;
-  const readers = looks.flatMap((one) => one.readers);
-  const confined = looks.flatMap((one) => one.confined);
+  const readers = accesses.flatMap((one) => one.readers);
+  const confined = accesses.flatMap((one) => one.confined);
   return [
     ['permissions', () => judgePermissions({ policy, groups, readers, parts: policyParts(config) })],
     ['apparmor', () => judgeConfinement(confined, policy)],
@@ -55,7 +60,7 @@ export interface ReaderFacts {
   readonly gids: readonly number[];
 }
 
-function readerOf(group: string, pid: number): ReaderFacts[] {
+function readProcessUser(group: string, pid: number): ReaderFacts[] {
   const uid = findProcess(pid)?.effectiveUid;
   if (uid === undefined) return [];
   const status = readProcText(`/proc/${pid}/status`, 65_536) ?? '';
@@ -65,7 +70,10 @@ function readerOf(group: string, pid: number): ReaderFacts[] {
   return [{ group, uid, gids }];
 }
 
-/** A worker that made its socket itself owns it; one of root may have been made by who is somebody else by now. */
+/**
+ * The owner of a worker's socket is its user if the worker created the socket. A socket of root gives no user: its creator may have
+ * changed its user since.
+ */
 function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly string[]): ReaderFacts[] {
   const glob = reset?.options[reset.driver];
   if (typeof glob !== 'string' || !glob.startsWith('/')) return [];
@@ -77,7 +85,7 @@ function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly stri
   });
 }
 
-/** A part of the way to policy, as the kernel judges it. */
+/** One path component between the root directory and a policy file, with the attributes that the kernel checks. */
 export interface PathPart {
   readonly path: string;
   readonly kind: 'directory' | 'file';
@@ -86,17 +94,17 @@ export interface PathPart {
   readonly mode: number;
 }
 
-/** @returns every part of the way to one file of each active bundle; undefined when nothing is active or it cannot be seen */
+/** @returns every path component to one file of each active bundle; undefined without an active generation, or if it is unreadable */
 function policyParts(config: AgentConfig): PathPart[] | undefined {
   const active = orUndefined(() => readActive(hostPaths(config)));
   if (active === undefined) return undefined;
   const trees = fs.readdirSync(active.path).map((bundle) => fs.realpathSync(join(active.path, bundle)));
-  const paths = [active.path, ...trees].flatMap(waysTo);
+  const paths = [active.path, ...trees].flatMap(listAncestors);
   return [...new Set([...paths, ...trees.flatMap(firstFile)])].flatMap(partOf);
 }
 
-function waysTo(path: string): string[] {
-  return path === dirname(path) ? [path] : [...waysTo(dirname(path)), path];
+function listAncestors(path: string): string[] {
+  return path === dirname(path) ? [path] : [...listAncestors(dirname(path)), path];
 }
 
 function firstFile(tree: string): string[] {
@@ -111,7 +119,10 @@ function partOf(path: string): PathPart[] {
   return [{ path, kind: stat.isDirectory() ? 'directory' : 'file', uid, gid, mode }];
 }
 
-/** @returns the first part that this user cannot pass or read, by owner, group and mode; lists of access are not seen */
+/**
+ * Compares owner, group and mode; does not evaluate access control lists.
+ * @returns the first component that the reader cannot traverse or read; undefined if there is none, and for root
+ */
 export function unreadablePart(reader: ReaderFacts, parts: readonly PathPart[]): PathPart | undefined {
   if (reader.uid === 0) return undefined;
   return parts.find(({ uid, gid, mode, kind }) => {
@@ -123,13 +134,14 @@ export function unreadablePart(reader: ReaderFacts, parts: readonly PathPart[]):
 
 export interface PermissionFacts {
   readonly policy: string;
-  /** Undefined when nothing is active. */
+  /** Undefined without an active generation. */
   readonly parts?: readonly PathPart[] | undefined;
   readonly readers: readonly ReaderFacts[];
-  /** All that have workers to notify. */
+  /** Names of all groups with workers to notify. */
   readonly groups: readonly string[];
 }
 
+/** @returns a failure for the first reader that cannot read policy; skipped without a generation or a known user */
 export function judgePermissions({ policy, parts, readers, groups }: PermissionFacts): Judged {
   if (parts === undefined) return skip('no policy is active yet');
   if (readers.length === 0) return skip(`${policy}: the users of the workers are unknown`);
@@ -152,40 +164,36 @@ export interface ConfinedFacts {
   readonly pid: number;
   /** As the kernel names it: `unconfined`, or `/usr/sbin/named (enforce)`. */
   readonly profile: string;
-  /** Some profile or abstraction of this host names the policy directory. */
-  readonly mentioned: 'yes' | 'no';
+  /** Whether a profile or abstraction of this host contains the policy directory. */
+  readonly isMentioned: boolean;
 }
 
-function confinedOf(
-  group: string,
-  pid: number,
-  mentioned: () => ConfinedFacts['mentioned'],
-): ConfinedFacts[] {
+function readConfinement(group: string, pid: number, isMentioned: () => boolean): ConfinedFacts[] {
   const profile = readProcText(`/proc/${pid}/attr/current`, 4096)?.replaceAll('\u0000', '').trim();
-  return profile === undefined || profile === '' ? [] : [{ group, pid, profile, mentioned: mentioned() }];
+  return profile === undefined || profile === '' ? [] : [{ group, pid, profile, isMentioned: isMentioned() }];
 }
 
 const maxProfiles = 500;
 const maxProfileBytes = 256_000;
 
-function profileNames(policy: string, etc: string): 'yes' | 'no' {
+function isInAnyProfile(policy: string, etc: string): boolean {
   const folders = ['apparmor.d', 'apparmor.d/local', 'apparmor.d/abstractions'].map((name) =>
     join(etc, name),
   );
   const files = folders.flatMap((folder) => listProcNames(folder).names.map((name) => join(folder, name)));
-  const names = files.slice(0, maxProfiles).some((file) => {
+  return files.slice(0, maxProfiles).some((file) => {
     const text = readProcText(file, maxProfileBytes) ?? '';
     return text.includes(policy) || text.includes('writ-policy');
   });
-  return names ? 'yes' : 'no';
 }
 
+/** @returns a warning if an enforced profile does not mention the policy directory: the profile may forbid the worker to read it */
 export function judgeConfinement(workers: readonly ConfinedFacts[], policy: string): Judged {
-  if (workers.length === 0) return skip('no worker whose profile can be seen');
+  if (workers.length === 0) return skip('the AppArmor profile of no worker can be read');
   const confined = workers.filter(({ profile }) => profile.endsWith('(enforce)'));
   const [first] = confined;
   if (first === undefined) return ok('no worker is confined');
   const text = `${first.group} (pid ${first.pid}) is confined by ${first.profile}`;
-  if (confined.every(({ mentioned }) => mentioned === 'yes')) return ok(`${text}, which mentions ${policy}`);
+  if (confined.every(({ isMentioned }) => isMentioned)) return ok(`${text}, which mentions ${policy}`);
   return warn(`${text}, which does not mention ${policy}`, 'see AppArmor in docs/systemd.md');
 }

@@ -1,5 +1,5 @@
-// `writ doctor` on the fleet server of this host: whether it answers, whether the host has enrolled, and whether the token for
-// that can be read. Asks the server for its health alone, signs and sends nothing; the judge is pure.
+// `writ doctor`, check `fleet`: whether the fleet server answers, whether this host has enrolled, and whether its enrolment token can
+// be read. Requests only /healthz of the server: no report is signed or sent. `judgeFleet` is pure.
 import type { FleetConfig } from '../../core/config/config.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
@@ -18,20 +18,20 @@ export function fleetChecks(context: DoctorContext): Checks {
   return [['fleet', async () => judgeFleet(await fleetFacts(fleet, context))]];
 }
 
-interface Away {
+interface ConnectFailure {
   readonly text: string;
-  /** What to do about a proxy; `curl` would not take the one of the configuration. */
+  /** The fix for a failure of a proxy; `curl` would not use the proxy of the configuration. */
   readonly next?: string;
 }
 
 export interface FleetFacts {
   readonly url: string;
-  /** Why the server does not answer. */
-  readonly away?: Away | undefined;
+  /** Why the server does not answer; undefined if it answers. */
+  readonly connectFailure?: ConnectFailure | undefined;
   readonly tokenFile: string;
-  /** Why the token cannot be read. */
+  /** Why the token cannot be read; undefined if it can. */
   readonly tokenUnread?: string | undefined;
-  /** As the agent says it; left out where none has said it yet. */
+  /** From the status of the agent; left out without one. */
   readonly status?: FleetStatus | undefined;
   readonly nowMs: number;
 }
@@ -48,7 +48,7 @@ async function fleetFacts(fleet: FleetConfig, context: DoctorContext): Promise<F
     tokenFile,
     tokenUnread,
     status,
-    away: await whyAway(fleet, context),
+    connectFailure: await findConnectFailure(fleet, context),
     nowMs: context.clock.nowMs(),
   };
 }
@@ -56,15 +56,15 @@ async function fleetFacts(fleet: FleetConfig, context: DoctorContext): Promise<F
 const connectTimeoutMs = 5000;
 const totalTimeoutMs = 15_000;
 
-async function whyAway(
+async function findConnectFailure(
   { url, ca }: FleetConfig,
   { clock, version, config }: DoctorContext,
-): Promise<Away | undefined> {
+): Promise<ConnectFailure | undefined> {
   try {
     const limits = { ...(config?.transport ?? defaultTransportLimits), connectTimeoutMs };
     const trusted = ca === undefined ? {} : { ca: readCa(ca) };
     const base = new URL(url.endsWith('/') ? url : `${url}/`);
-    const door = openHttpClient(base, {
+    const client = openHttpClient(base, {
       limits,
       clock,
       version,
@@ -73,13 +73,13 @@ async function whyAway(
       ...trusted,
     });
     try {
-      await door.load();
-      const exchange = await door.open({ path: 'healthz', totalTimeoutMs });
+      await client.load();
+      const exchange = await client.open({ path: 'healthz', totalTimeoutMs });
       await exchange.end();
       if (exchange.status === 200) return undefined;
       return { text: `${url}: its /healthz answers ${exchange.status}` };
     } finally {
-      await door.close();
+      await client.close();
     }
   } catch (error) {
     const { message: text, facts, hint } = toWritError(error);
@@ -87,8 +87,15 @@ async function whyAway(
   }
 }
 
-/** What stops the reports is worse than a server that is away for a while: those are sent later. */
-export function judgeFleet({ url, away, tokenFile, tokenUnread, status, nowMs }: FleetFacts): Judged {
+/** A problem that stops reports outranks an unreachable server: the host sends its reports when the server is back. */
+export function judgeFleet({
+  url,
+  connectFailure,
+  tokenFile,
+  tokenUnread,
+  status,
+  nowMs,
+}: FleetFacts): Judged {
   const { state, problem, acknowledgedAtMs } = status ?? {};
   const isEnrolled = state === 'reporting' || acknowledgedAtMs !== undefined;
   if (!isEnrolled && tokenUnread !== undefined) {
@@ -96,7 +103,8 @@ export function judgeFleet({ url, away, tokenFile, tokenUnread, status, nowMs }:
     return fail(`${tokenFile}: ${tokenUnread}; the host cannot enrol`, hint, 'FLEET_TOKEN_UNREADABLE');
   }
   if (problem !== undefined) return { ...warn(problem.message, problem.hint), code: problem.code };
-  if (away !== undefined) return warn(`no answer: ${away.text}`, away.next ?? `curl -sv ${url}`);
+  if (connectFailure !== undefined)
+    return warn(`no answer: ${connectFailure.text}`, connectFailure.next ?? `curl -sv ${url}`);
   if (state === 'waiting')
     return warn(`${url} answers; a person has to approve this host`, errorCodes.FLEET_KEY_WAITING.hint);
   if (!isEnrolled) return ok(`${url} answers, ${tokenFile} can be read; not enrolled yet`);

@@ -1,6 +1,6 @@
-// `writ doctor` on the host itself: its configuration, the room and safety of its directories, the agent. Facts
-// are gathered and judged side by side; the judges are pure. Writes nothing but a directory in staging, which it removes: whether a flush works
-// is asked of `sync -f`, whether writing does of the kernel.
+// `writ doctor`, checks `configuration`, `state` and `agent`: the configuration, the free space and safety of the directories, and the
+// agent. The judge* functions are pure. The only write is a directory in staging, which is removed again: `sync -f` tests the flush, and
+// access(2) tests the right to write.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
@@ -22,7 +22,7 @@ import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
 import { findVanished } from '../state-mark/state-mark.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
-import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import { type CheckFailure, couldNotCheck, fail, failOf, type Judged, ok, warn } from './judged.js';
 
 export function hostChecks(context: DoctorContext): Checks {
   const { places, config } = context;
@@ -32,7 +32,10 @@ export function hostChecks(context: DoctorContext): Checks {
   ];
 }
 
-/** @param path of the file */
+/**
+ * @param path of the configuration file
+ * @returns its verdict; `config` is left out if an agent could not use the file either
+ */
 export function examineConfiguration(path: string): {
   readonly judged: Judged;
   readonly config?: AgentConfig;
@@ -42,7 +45,7 @@ export function examineConfiguration(path: string): {
     requireOwnConfig(path);
     return { judged: judgeConfiguration({ path, warnings }), config };
   } catch (error) {
-    // What an agent takes is enough to look at the rest of the host.
+    // A configuration that the agent accepts is enough for the other checks.
     const config = orUndefined(() => loadConfig(path).config);
     const judged = judgeConfiguration({ path, warnings: [], error: toWritError(error) });
     return config === undefined ? { judged } : { judged, config };
@@ -52,9 +55,10 @@ export function examineConfiguration(path: string): {
 export interface ConfigurationFacts {
   readonly path: string;
   readonly warnings: readonly ConfigMistake[];
-  readonly error?: Trouble;
+  readonly error?: CheckFailure;
 }
 
+/** @returns the error in one line, else the first warning, each with the number of the others */
 export function judgeConfiguration({ path, warnings, error }: ConfigurationFacts): Judged {
   const next = 'writ config check';
   if (error !== undefined) {
@@ -71,16 +75,16 @@ export function judgeConfiguration({ path, warnings, error }: ConfigurationFacts
 export interface StateFacts {
   readonly path: string;
   readonly presence: 'there' | 'absent';
-  /** Why its directories are not safe, or cannot be swapped in. */
-  readonly unsafe?: Trouble | undefined;
-  /** What forbids writing here, as EROFS. */
+  /** Why other users can change its directories, or why a swap is impossible there. */
+  readonly unsafe?: CheckFailure | undefined;
+  /** The error code of a write, such as EROFS. */
   readonly notWritable?: string | undefined;
   readonly free?: FreeSpace;
-  /** Bytes that one release may need: its archive and its tree, each as large as is allowed. */
+  /** Bytes that one release may need: an archive and a tree, each of the largest allowed size. */
   readonly needBytes: number;
-  /** How `sync -f` ended there, when it did not end well. */
+  /** The error of `sync -f`; undefined if it succeeded. */
   readonly flushFailed?: string | undefined;
-  /** False where the file system renames no directory that an image brought; undefined where that is not known. */
+  /** False if the file system cannot rename a directory of an image layer; undefined if not tested. */
   readonly renames?: boolean | undefined;
 }
 
@@ -94,13 +98,13 @@ async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined):
   const near = nearestThere(path);
   const needBytes = config === undefined ? 0 : 2 * config.limits.maxArchiveBytes;
   const facts = { path, presence: near === path ? 'there' : 'absent', needBytes } as const;
-  // First: who may not write there may not look either.
+  // First, because a user without the right to write cannot inspect the directory either.
   const notWritable = whyNotWritable(near);
   if (notWritable !== undefined) return { ...facts, notWritable };
   const unsafe = unsafeOf(places, near);
   if (unsafe !== undefined) return { ...facts, unsafe };
   const { trust, staging } = hostPaths(places);
-  // Nothing is written anywhere else.
+  // The rename test is the only write of this check.
   const isOverlay = fs.existsSync(trust) && fs.statfsSync(trust).type === overlayType;
   const renames = isOverlay ? isRenamed(trust, staging) : undefined;
   return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near), renames };
@@ -110,7 +114,7 @@ function nearestThere(path: string): string {
   return fs.existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
 }
 
-function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
+function unsafeOf(places: AgentPlaces, near: string): CheckFailure | undefined {
   const paths = hostPaths(places);
   const { staging, partials, archives, generations, bundles } = paths;
   const vanished = findVanished(paths);
@@ -145,6 +149,7 @@ async function whyNotFlushed(path: string): Promise<string | undefined> {
 const leastFreeBytes = 64_000_000;
 const leastFreeInodes = 2000;
 
+/** @returns the most severe fault of the state directory; ok with its free space if it has none */
 export function judgeState(facts: StateFacts): Judged {
   const { path, presence, unsafe, notWritable, flushFailed, free, renames } = facts;
   if (unsafe !== undefined) return failOf(unsafe);
@@ -153,15 +158,15 @@ export function judgeState(facts: StateFacts): Judged {
   if (notWritable !== undefined)
     return fail(`${path} cannot be written: ${notWritable}`, 'read dmesg; mount it rw');
   if (flushFailed !== undefined) return fail(`${path} cannot be flushed: ${flushFailed}`, 'read dmesg');
-  const room = free === undefined ? undefined : judgeRoom(free, facts);
-  if (room !== undefined) return room;
+  const shortage = free === undefined ? undefined : judgeFreeSpace(free, facts);
+  if (shortage !== undefined) return shortage;
   const left = free === undefined ? '' : `, ${sizeText(free.bytes)} free`;
   const what = presence === 'absent' ? 'created at the first start' : 'one file system, flushing works';
   const layers = renames === false ? ', directories of an image layer are copied (overlayfs)' : '';
   return ok(`${path}: ${what}${layers}${left}`);
 }
 
-function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | undefined {
+function judgeFreeSpace(free: FreeSpace, { path, needBytes }: StateFacts): Judged | undefined {
   const next = `df -h ${path}; df -i ${path}`;
   const inodesShort = free.totalInodes > 0 && free.inodes < leastFreeInodes;
   if (free.bytes < leastFreeBytes || inodesShort) {
@@ -175,17 +180,17 @@ function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | u
 
 export interface AgentFactsSeen {
   readonly socket: string;
-  /** As status says it; left out when nobody answers. */
+  /** From the status report; left out without an answer. */
   readonly state?: AgentState | undefined;
-  /** Why the agent that runs did not answer. */
-  readonly error?: Trouble;
-  /** Why this user may not know. */
+  /** Why a running agent did not answer. */
+  readonly error?: CheckFailure;
+  /** Why this user cannot read the status. */
   readonly unknown?: string;
-  /** Why it may have gone. */
-  readonly doubt?: Trouble | undefined;
-  /** Of status.json, where that is all that this user hears. */
+  /** Why the agent of the status report may have exited since. */
+  readonly contactFailure?: CheckFailure | undefined;
+  /** The age of status.json in milliseconds, if that file is the only source for this user. */
   readonly ageMs?: number | undefined;
-  /** Who holds the lock, for people; left out when nobody does. */
+  /** A text about the process with the lock; left out if the lock is free. */
   readonly lockHolder?: string | undefined;
   readonly versions: { readonly agent?: string; readonly own: string };
   readonly service: ServiceCommands;
@@ -205,15 +210,15 @@ async function agentFacts({
     if (why.code === 'AGENT_UNREACHABLE') return { ...common, error: why, versions: { own } };
   }
   if (report !== undefined && report.agent !== 'stop') {
-    const doubt = report.problems.find(({ code }) => code === 'AGENT_UNREACHABLE');
+    const contactFailure = report.problems.find(({ code }) => code === 'AGENT_UNREACHABLE');
     const ageMs = hostStatus.kind === 'file' ? hostStatus.ageMs : undefined;
-    const seen = { doubt, ageMs, versions: { own, agent: report.version } };
+    const seen = { contactFailure, ageMs, versions: { own, agent: report.version } };
     return { ...common, state: report.agent, ...seen };
   }
   return { ...common, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };
 }
 
-/** @returns who holds the lock, for people; undefined when nobody is seen to */
+/** @returns a text about the process with the lock; undefined if no living process is known to hold it */
 async function lockHolderText(places: AgentPlaces): Promise<string | undefined> {
   const { lock } = hostPaths(places);
   if (!fs.existsSync(lock)) return undefined;
@@ -221,11 +226,12 @@ async function lockHolderText(places: AgentPlaces): Promise<string | undefined> 
   return alive === 'yes' ? text : undefined;
 }
 
+/** @returns a failure for an agent that runs and does not answer; a warning without an agent, or with another version */
 export function judgeAgent(seen: AgentFactsSeen): Judged {
-  const { socket, state, error, unknown, doubt, ageMs, lockHolder, versions, service } = seen;
+  const { socket, state, error, unknown, contactFailure, ageMs, lockHolder, versions, service } = seen;
   if (error !== undefined) return failOf(error);
-  if (unknown !== undefined) return couldNotLook(unknown);
-  if (doubt !== undefined) return warn(doubt.message, doubt.hint);
+  if (unknown !== undefined) return couldNotCheck(unknown);
+  if (contactFailure !== undefined) return warn(contactFailure.message, contactFailure.hint);
   if (state === undefined || state === 'stop') {
     if (lockHolder !== undefined)
       return warn(`no agent answers on ${socket}; the lock is held by ${lockHolder}`, 'writ status');

@@ -1,18 +1,18 @@
-// `writ doctor` on names: whether the name of the repository can be resolved without a worker that waits for policy. Reads resolv.conf
-// and hosts; the judge is pure.
+// `writ doctor`, check `names`: whether the host can resolve the name of its repository without a worker that needs policy itself.
+// Reads resolv.conf and hosts; `judgeNames` is pure.
 import type { AgentConfig } from '../../core/config/config.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { hostOf } from './check-server.js';
 import { type Judged, ok, warn } from './judged.js';
 
 export interface NameFacts {
-  /** Host names of the mirrors that are names, in small letters. */
+  /** Host names of the mirrors in lower case, without IP addresses. */
   readonly names: readonly string[];
-  /** Names that /etc/hosts knows. */
+  /** The names in /etc/hosts, in lower case. */
   readonly known: readonly string[];
-  /** Of resolv.conf. */
+  /** Addresses from resolv.conf. */
   readonly nameservers: readonly string[];
-  /** Groups whose workers answer for names. */
+  /** Names of the groups with DNS resolvers. */
   readonly resolverGroups: readonly string[];
 }
 
@@ -28,7 +28,9 @@ export function nameFacts(
   const nameservers = linesOf(`${etc}/resolv.conf`)
     .filter(([first]) => first === 'nameserver')
     .flatMap(([, address = '']) => address);
-  const known = linesOf(`${etc}/hosts`).flatMap(([, ...words]) => words.map((word) => word.toLowerCase()));
+  const known = linesOf(`${etc}/hosts`).flatMap(([, ...aliases]) =>
+    aliases.map((alias) => alias.toLowerCase()),
+  );
   return { names: [...new Set(names)], known, nameservers };
 }
 
@@ -38,7 +40,10 @@ function linesOf(path: string): string[][] {
   return text.split('\n').map((line) => line.replace(/#.*/, '').trim().split(/\s+/));
 }
 
-/** A host that asks its own worker for the name of the repository waits for ever: name, policy, resolver, name. */
+/**
+ * Warns of a deadlock: the host needs the name for the policy, the resolver needs the policy to start, and only that resolver resolves
+ * the name.
+ */
 export function judgeNames({ names, known, nameservers, resolverGroups }: NameFacts): Judged {
   const asked = names.filter((name) => !known.includes(name));
   if (asked.length === 0) return ok('the repository is reached without a name lookup');
@@ -49,7 +54,7 @@ export function judgeNames({ names, known, nameservers, resolverGroups }: NameFa
   return warn(text, 'add it to /etc/hosts, or a second nameserver to resolv.conf');
 }
 
-/** systemd-resolved asks others; any other resolver on a loopback address may be the worker. */
+/** systemd-resolved forwards to other servers; any other resolver on a loopback address may be the worker. */
 function isOwnResolver(address: string): boolean {
   if (address === '127.0.0.53' || address === '127.0.0.54') return false;
   return address === '::1' || address.startsWith('127.');

@@ -1,5 +1,5 @@
-// `writ doctor` on the dynamic loader: a library that `ld.so.preload` names and that is not there makes the loader warn on
-// stderr in every program of the host. Writ leaves these lines out of every rule; the daemon's own tools may not.
+// `writ doctor`, check `libraries`: a missing library in `ld.so.preload` makes the dynamic loader warn on stderr in every program of the
+// host. Writ removes these lines before it interprets an output; the tools of a daemon may not.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
@@ -15,7 +15,7 @@ export function preloadChecks({ etc }: Pick<DoctorContext, 'etc'>): Checks {
   return [['libraries', () => judgePreload(path, missingLibraries(readText(path)))]];
 }
 
-/** @returns nothing where every library is there: most hosts have no such file */
+/** @returns no finding if every library can be opened: most hosts have no such file */
 function judgePreload(path: string, missing: readonly string[]): readonly Judged[] {
   if (missing.length === 0) return [];
   const named = missing.slice(0, maxNamed).join(', ');
@@ -26,7 +26,7 @@ function judgePreload(path: string, missing: readonly string[]): readonly Judged
 
 /**
  * @param text of the file: libraries with white space or colons between them
- * @returns those that cannot be opened. A name without a slash is searched by the loader alone, as is one with a `$`
+ * @returns the paths that cannot be opened. Names without a slash or with a `$` are skipped, because only the loader can resolve them
  */
 function missingLibraries(text: string): string[] {
   const lines = text.split('\n').map((line) => line.replace(/#.*/, ''));

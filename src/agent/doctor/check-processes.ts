@@ -1,6 +1,6 @@
-// `writ doctor` on the processes of workers: which process each worker is believed to be, with its command line, before a signal
-// goes to it, and of which user: a free port may have been taken by the process of another user. Facts come from the drivers;
-// the judgement is pure. Signals nothing.
+// `writ doctor`, check `workers`, processes: the process that each driver takes for its worker, with command line and user, so that an
+// operator can verify it before Writ sends it a signal. The user matters: a process of another user may have taken a free port. Facts
+// come from the drivers; `judgeProcesses` is pure. Sends no signal.
 import { readCommandLine } from '../../platform/process/process-details.js';
 import { findProcess } from '../../platform/process/processes.js';
 import { userName } from '../../platform/users/user-id.js';
@@ -9,7 +9,7 @@ import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
 import { type Judged, ok, warn } from './judged.js';
 
-/** What is known of the process of one worker. */
+/** The process of one worker, or why it is dead or uncertain. */
 export type ProcessFacts = { readonly worker: string } & (
   | {
       readonly kind: 'found';
@@ -24,7 +24,7 @@ export type ProcessFacts = { readonly worker: string } & (
 
 const maxShown = 5;
 
-/** @returns the facts of the first workers; none where the driver does not see processes */
+/** @returns the facts of the first five workers; empty if the driver does not know processes */
 export async function processFacts(
   { driver }: Pick<WorkerGroup, 'driver'>,
   workers: readonly string[],
@@ -47,7 +47,7 @@ async function factsOf(driver: Driver | undefined, worker: string): Promise<Proc
   return { worker, kind: 'found', pid, ...user, commandLine: readCommandLine(pid), ...stopped };
 }
 
-/** @returns a finding for each worker whose process is known, or is uncertain; a dead one is reported with its group */
+/** @returns a finding for each known or uncertain process; the group's finding reports dead workers */
 export function judgeProcesses(
   group: Pick<WorkerGroup['config'], 'name' | 'reset'>,
   facts: readonly ProcessFacts[],
@@ -73,10 +73,10 @@ export function judgeProcesses(
   });
 }
 
-/** Each other check passes: the process is there, and its supervisor has it as running. */
+/** No other check finds a stopped process: it exists, and its supervisor reports it as running. */
 function judgeStopped(name: string, pid: number): Judged {
   const text =
     `${name}: process ${pid} is stopped (SIGSTOP, a debugger): it is not dead and gives no answer, ` +
-    'and a release whose probe it does not answer settles without having been observed';
+    'and a release can settle without an observation, because its probe gets no answer';
   return warn(text, `kill -CONT ${pid}`);
 }

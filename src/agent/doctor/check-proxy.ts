@@ -1,11 +1,11 @@
-// `writ doctor` on the proxies of this host: which one each URL is fetched through, what names it, and whether its files can be read.
-// The agent's own environment counts where an agent runs. Connects to nothing; check-server and check-fleet do, through the proxy.
+// `writ doctor`, check `proxy`: the proxy of each URL, the setting that it comes from, and whether its files can be read. The environment
+// of a running agent is compared with that of this command. Opens no connection; check-server and check-fleet connect through the proxy.
 import { isDeepStrictEqual } from 'node:util';
 import { isWritError } from '../../core/errors.js';
 import type { ProxyUse } from '../../core/proxy-rules.js';
 import { createProxies, ownProxyUses, proxyHeaders, readProxyCa } from '../../platform/net/proxies.js';
 import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
-import { failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import { type CheckFailure, failOf, type Judged, ok, warn } from './judged.js';
 
 export function proxyChecks({ config, hostStatus }: DoctorContext): Checks {
   if (config === undefined) return [];
@@ -16,13 +16,17 @@ export function proxyChecks({ config, hostStatus }: DoctorContext): Checks {
   return [
     [
       'proxy',
-      () => judgeProxies({ uses, agent, trouble: uses.map(({ url }) => troubleOf(url, config.proxy)) }),
+      () =>
+        judgeProxies({ uses, agent, failure: uses.map(({ url }) => findProxyFailure(url, config.proxy)) }),
     ],
   ];
 }
 
-/** Reads what a connection would read. */
-function troubleOf(url: string, setting: NonNullable<DoctorContext['config']>['proxy']): Trouble | undefined {
+/** Reads the credentials and certificates that a connection through the proxy would read. */
+function findProxyFailure(
+  url: string,
+  setting: NonNullable<DoctorContext['config']>['proxy'],
+): CheckFailure | undefined {
   try {
     const route = createProxies(setting)(new URL(url));
     if (route !== undefined) [proxyHeaders(route), readProxyCa(route)];
@@ -34,17 +38,18 @@ function troubleOf(url: string, setting: NonNullable<DoctorContext['config']>['p
 }
 
 export interface ProxyFacts {
-  /** Of this command. */
+  /** The proxies of this command. */
   readonly uses: readonly ProxyUse[];
-  /** Of the running agent; undefined where none answers. */
+  /** The proxies of the running agent; undefined if none answers. */
   readonly agent: readonly ProxyUse[] | undefined;
-  /** What is wrong with each of `uses`. */
-  readonly trouble: readonly (Trouble | undefined)[];
+  /** For each of `uses`, why it cannot be used; undefined if it can. */
+  readonly failure: readonly (CheckFailure | undefined)[];
 }
 
-export function judgeProxies({ uses, agent, trouble }: ProxyFacts): Judged[] {
+/** @returns a finding for each URL, and a warning if the running agent uses other proxies than this command */
+export function judgeProxies({ uses, agent, failure }: ProxyFacts): Judged[] {
   const judged = uses.map((use, index): Judged => {
-    const found = trouble[index];
+    const found = failure[index];
     return found === undefined ? ok(useText(use)) : failOf(found);
   });
   if (agent === undefined || isDeepStrictEqual(uses, agent)) return judged;

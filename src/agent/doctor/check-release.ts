@@ -1,11 +1,11 @@
-// Whether a release that this host misses can be had: one byte of the file that the last attempt wanted is asked for at each mirror.
-// What comes is read by nobody and changes nothing. The judge is pure.
+// `writ doctor`, check `release`: whether the mirrors serve a release that this host does not have yet. Requests the first byte of the
+// file of the last attempt from each mirror and discards it. `judgeByte` is pure.
 import type { MirrorConfig } from '../../core/config/config.js';
 import { toWritError } from '../../core/errors.js';
 import type { MissedStatus } from '../../core/status/missed-release.js';
-import { type Asker, openMirrorDoor } from './check-server.js';
+import { type MirrorContext, openMirrorClient } from './check-server.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
-import { fail, failOf, type Judged, ok, skip, type Trouble, warn } from './judged.js';
+import { type CheckFailure, fail, failOf, type Judged, ok, skip, warn } from './judged.js';
 
 export function releaseChecks(context: DoctorContext): Checks {
   return [['release', () => examineReleases(context)]];
@@ -17,14 +17,14 @@ async function examineReleases(context: DoctorContext): Promise<Judged[]> {
     one === undefined ? [] : { bundle, ...one },
   );
   if (config === undefined || missed.length === 0) return [skip('no release is missed')];
-  const looks = missed.map((one) => lookAtFile(one, { ...context, config }));
-  return (await Promise.all(looks)).flat();
+  const requests = missed.map((one) => requestMissedFile(one, { ...context, config }));
+  return (await Promise.all(requests)).flat();
 }
 
 type Missed = MissedStatus & { readonly bundle: string };
 
-async function lookAtFile(missed: Missed, asker: Asker): Promise<Judged[]> {
-  const bases = asker.config.repository.map((mirror) => ({ mirror, base: baseOf(mirror) }));
+async function requestMissedFile(missed: Missed, context: MirrorContext): Promise<Judged[]> {
+  const bases = context.config.repository.map((mirror) => ({ mirror, base: baseOf(mirror) }));
   const own = bases.find(({ base }) => missed.url?.startsWith(base));
   const path = own === undefined ? undefined : missed.url?.slice(own.base.length);
   if (path === undefined) return [judgeByte({ missed, url: missed.url })];
@@ -32,7 +32,7 @@ async function lookAtFile(missed: Missed, asker: Asker): Promise<Judged[]> {
   if (web.length === 0) return [judgeByte({ missed, url: missed.url })];
   return Promise.all(
     web.map(async ({ mirror, base }) => {
-      const answer = await askByte(mirror, new URL(base), path, asker);
+      const answer = await requestFirstByte(mirror, new URL(base), path, context);
       return judgeByte({ missed, url: `${base}${path}`, ...answer });
     }),
   );
@@ -45,33 +45,34 @@ function baseOf({ url }: MirrorConfig): string {
 
 const totalTimeoutMs = 15_000;
 
-async function askByte(
+async function requestFirstByte(
   mirror: MirrorConfig,
   base: URL,
   path: string,
-  asker: Asker,
+  context: MirrorContext,
 ): Promise<Pick<ByteFacts, 'status' | 'error'>> {
-  const door = openMirrorDoor(base, mirror, asker);
+  const client = openMirrorClient(base, mirror, context);
   try {
-    const exchange = await door.open({ path, totalTimeoutMs, headers: { range: 'bytes=0-0' } });
+    const exchange = await client.open({ path, totalTimeoutMs, headers: { range: 'bytes=0-0' } });
     await exchange.end();
     return { status: exchange.status };
   } catch (error) {
     return { error: toWritError(error) };
   } finally {
-    await door.close();
+    await client.close();
   }
 }
 
 export interface ByteFacts {
   readonly missed: Missed;
-  /** Of the file; undefined where no attempt has named one yet. */
+  /** URL of the file; undefined before the first attempt. */
   readonly url: string | undefined;
-  /** Of the answer to a request for its first byte; left out where it was not asked for. */
+  /** HTTP status of the request for the first byte; left out without a request. */
   readonly status?: number;
-  readonly error?: Trouble;
+  readonly error?: CheckFailure;
 }
 
+/** @returns a failure if the server does not serve the file; a warning if only the last attempt failed */
 export function judgeByte({ missed, url = '', status, error }: ByteFacts): Judged {
   const { bundle, serial, code } = missed;
   const what = serial === undefined ? bundle : `${bundle} ${serial}`;

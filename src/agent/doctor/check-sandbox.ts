@@ -1,5 +1,5 @@
-// `writ doctor` on the sandbox: whether commands are confined as the configuration says. What the agent has tried counts more than a
-// trial of the person who asks, because both may be different users. The judge is pure.
+// `writ doctor`, check `sandbox`: whether commands are confined as configured. The agent's own test outranks a test by this command,
+// because the two may run as different users. `judgeSandbox` is pure.
 import type { SandboxMode } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import type { SandboxStatus } from '../../core/status/status.js';
@@ -15,17 +15,17 @@ export function sandboxChecks(context: DoctorContext): Checks {
 
 export interface SandboxFacts {
   readonly mode: SandboxMode;
-  /** Commands that would run in it: checks, canaries, loaders, probes. */
+  /** The number of commands that would run in it: checks, canaries, loaders, probes. */
   readonly commands: number;
-  /** What a trial has shown; left out where there was none. */
+  /** The result of a test command; left out without a test. */
   readonly seen?: Omit<SandboxStatus, 'mode'>;
-  /** The agent has made the trial; left out where it was this process, perhaps as another user. */
+  /** `agent` if the agent ran the test; left out if this process did, perhaps as another user. */
   readonly by?: 'agent';
-  /** What the agent bounds by `memory`: only the agent knows whether it has control groups. Left out without its report. */
+  /** The scope of the `memory` limit, known to the agent alone because it depends on its control groups. Left out without its report. */
   readonly memory?: SandboxStatus['memory'] | undefined;
 }
 
-/** Takes the trial of the agent, which is another user perhaps; where there is none, tries a command that does nothing. */
+/** Takes the result of the agent's test, else runs a command without effect in a sandbox of this process. */
 async function sandboxFacts({ config, hostStatus }: DoctorContext): Promise<SandboxFacts> {
   const mode = config?.sandbox ?? 'auto';
   const commands = config === undefined ? 0 : countConfined(config);
@@ -33,19 +33,20 @@ async function sandboxFacts({ config, hostStatus }: DoctorContext): Promise<Sand
   const trial = agentReportOf({ hostStatus })?.sandbox;
   if (trial !== undefined && trial.state !== 'unknown' && trial.state !== 'off')
     return { mode, commands, seen: trial, by: 'agent', memory: trial.memory };
-  // `auto`, for whatever is wished: what is missing is a finding here, not an error.
-  // Without control groups: a look must not move this process into one.
+  // `auto` whatever is configured, because a missing program is a finding here and not an error.
+  // Without control groups, because a check must not move this process into one.
   const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
   const sandbox = createSandbox({ mode: 'auto', log: silentLog(), findGroups });
   try {
     await sandbox.open();
   } catch (error) {
-    // A trial without an end of its own.
+    // The test command did not end by itself.
     if (!isWritError(error)) throw error;
   }
   return { mode, commands, seen: sandbox.status(), memory: hostStatus.report?.sandbox?.memory };
 }
 
+/** @returns ok if a test command was confined; else a failure in mode `required`, a warning in the others, skipped without commands */
 export function judgeSandbox({ mode, commands, seen, by, memory }: SandboxFacts): Judged {
   const count = commands === 1 ? '1 command' : `${commands} commands`;
   if (mode === 'off') {
@@ -53,7 +54,7 @@ export function judgeSandbox({ mode, commands, seen, by, memory }: SandboxFacts)
     return warn(`off: ${count} with the rights of the agent`, 'set `sandbox: auto` or `required`');
   }
   if (seen?.state === 'on') return judgeBounds(seen, { commands, by, memory });
-  // Without a command there is nothing that could not run.
+  // Without commands, a missing sandbox has no effect.
   const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
   const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
   const what = commands === 0 ? 'nothing needs it yet' : `${count} that ${effect}`;
@@ -75,7 +76,7 @@ function judgeBounds(
   const text = `a test command was confined as ${confinedAs}, user namespace: ${userNamespace}${testedBy(by)}`;
   if (systemCalls === 'open' && commands > 0)
     return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
-  // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.
+  // RLIMIT_DATA counts private memory only. A note and no warning, because a container may be unable to provide a control group.
   return ok(memory === 'each-process' ? `${text}; \`memory\` does not bound shared memory (memfd)` : text);
 }
 

@@ -1,5 +1,6 @@
-// `writ doctor` beyond the host: each mirror, the clock against it, and what is trusted. Each mirror is asked once for its timestamp and its time, with short deadlines;
-// what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
+// `writ doctor`, checks `server`, `clock` and `trust`: each mirror, the clock compared with the mirrors, and the trusted metadata. Requests
+// the timestamp metadata of each mirror once, with short deadlines, for its status and its Date; the body is discarded. The judge*
+// functions are pure.
 import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
@@ -15,46 +16,49 @@ import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { readCa } from '../startup/open-host.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
-import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import { type CheckFailure, couldNotCheck, fail, failOf, type Judged, ok, warn } from './judged.js';
 
 export async function serverChecks(context: DoctorContext): Promise<Checks> {
   const { config } = context;
-  const looks = await Promise.all(
-    config?.repository.map((mirror) => lookAtMirror(mirror, { ...context, config })) ?? [],
+  const mirrors = await Promise.all(
+    config?.repository.map((mirror) => checkMirror(mirror, { ...context, config })) ?? [],
   );
-  const aheadMs = looks.map((look) => look.aheadMs).find((one) => one !== undefined);
+  const aheadMs = mirrors.map((mirror) => mirror.aheadMs).find((one) => one !== undefined);
   const behindSignedMs = reportOf(context)?.clock?.behindMs;
   return [
     ['clock', () => judgeClock({ ...context, aheadMs, behindSignedMs, nowMs: context.clock.nowMs() })],
     ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, context))],
-    ['server', () => (config === undefined ? withoutConfig : judgeMirrors(looks))],
+    ['server', () => (config === undefined ? withoutConfig : judgeMirrors(mirrors))],
   ];
 }
 
 export interface MirrorFacts {
   readonly url: string;
-  /** Of a request for the newest timestamp. */
+  /** The answer to a request for the timestamp metadata. */
   readonly answer?: { readonly status: number; readonly tookMs: number };
-  readonly error?: Trouble;
-  /** Of the server's certificate, epoch milliseconds; left out without TLS. */
+  readonly error?: CheckFailure;
+  /** End of the server's certificate, epoch milliseconds; left out without TLS. */
   readonly certificateEndsAtMs?: number | undefined;
-  /** Of this host, at the answer. */
+  /** The time of this host at the answer, epoch milliseconds. */
   readonly nowMs: number;
   /** This host's clock minus the server's Date, milliseconds. */
   readonly aheadMs?: number | undefined;
 }
 
-export interface Asker extends Pick<DoctorContext, 'clock' | 'version'> {
+export interface MirrorContext extends Pick<DoctorContext, 'clock' | 'version'> {
   readonly config: AgentConfig;
 }
 
-async function lookAtMirror(mirror: MirrorConfig, asker: Asker): Promise<MirrorFacts> {
+async function checkMirror(mirror: MirrorConfig, context: MirrorContext): Promise<MirrorFacts> {
   const url = new URL(mirror.url.endsWith('/') ? mirror.url : `${mirror.url}/`);
   try {
-    const facts = url.protocol === 'file:' ? await askFile(url, asker) : await askHttp(url, mirror, asker);
-    return { ...facts, certificateEndsAtMs: await certificateOf(url, asker) };
+    const facts =
+      url.protocol === 'file:'
+        ? await readTimestamp(url, context)
+        : await requestTimestamp(url, mirror, context);
+    return { ...facts, certificateEndsAtMs: await certificateOf(url, context) };
   } catch (error) {
-    return { url: url.href, error: toWritError(error), nowMs: asker.clock.nowMs() };
+    return { url: url.href, error: toWritError(error), nowMs: context.clock.nowMs() };
   }
 }
 
@@ -62,29 +66,36 @@ const connectTimeoutMs = 5000;
 const totalTimeoutMs = 15_000;
 const timestampPath = 'metadata/timestamp.json';
 
-async function askHttp(url: URL, mirror: MirrorConfig, asker: Asker): Promise<MirrorFacts> {
-  const { clock } = asker;
-  const door = openMirrorDoor(url, mirror, asker);
+async function requestTimestamp(
+  url: URL,
+  mirror: MirrorConfig,
+  context: MirrorContext,
+): Promise<MirrorFacts> {
+  const { clock } = context;
+  const client = openMirrorClient(url, mirror, context);
   try {
-    await door.load();
+    await client.load();
     const startedMs = clock.monotonicMs();
-    const exchange = await door.open({ path: timestampPath, totalTimeoutMs });
+    const exchange = await client.open({ path: timestampPath, totalTimeoutMs });
     const [tookMs, nowMs] = [clock.monotonicMs() - startedMs, clock.nowMs()];
     const { dateMs } = exchange;
     await exchange.end();
     const facts = { url: url.href, answer: { status: exchange.status, tookMs }, nowMs };
-    // The server spoke in the middle of it, and of a whole second only.
+    // Assume that the server set Date in the middle of the request; Date has whole seconds, so its mean error is 500 ms.
     return dateMs === undefined ? facts : { ...facts, aheadMs: nowMs - tookMs / 2 - (dateMs + 500) };
   } finally {
-    await door.close();
+    await client.close();
   }
 }
 
-/** A client of the mirror as the agent has it, that waits less for a connection. */
-export function openMirrorDoor(
+/**
+ * An HTTP client with the settings of the agent for this mirror, but with a shorter connect timeout.
+ * @throws WritError for a `ca` file or a proxy that cannot be used
+ */
+export function openMirrorClient(
   url: URL,
   mirror: MirrorConfig,
-  { clock, version, config }: Asker,
+  { clock, version, config }: MirrorContext,
 ): HttpClient {
   return openHttpClient(url, {
     limits: { ...config.transport, connectTimeoutMs },
@@ -96,7 +107,7 @@ export function openMirrorDoor(
   });
 }
 
-async function askFile(url: URL, { clock, version, config }: Asker): Promise<MirrorFacts> {
+async function readTimestamp(url: URL, { clock, version, config }: MirrorContext): Promise<MirrorFacts> {
   const source = openRepositorySource(url.href, { clock, version });
   const startedMs = clock.monotonicMs();
   try {
@@ -109,19 +120,19 @@ async function askFile(url: URL, { clock, version, config }: Asker): Promise<Mir
   }
 }
 
-async function certificateOf(url: URL, { config }: Asker): Promise<number | undefined> {
+async function certificateOf(url: URL, { config }: MirrorContext): Promise<number | undefined> {
   if (url.protocol !== 'https:') return undefined;
   const port = url.port === '' ? 443 : Number(url.port);
   const proxies = createProxies(config.proxy);
   return certificateEndsAtMs({ host: hostOf(url), port, timeoutMs: connectTimeoutMs, proxies });
 }
 
-/** Without the brackets of an IPv6 address. */
+/** @returns the host name in lower case, without the brackets of an IPv6 address */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
 }
 
-/** @returns a finding for each mirror; one that is away is a warning while another one answers */
+/** @returns a finding for each mirror; a failure is only a warning while another mirror answers */
 export function judgeMirrors(mirrors: readonly MirrorFacts[]): Judged[] {
   const judged = mirrors.map(judgeMirror);
   const someAnswers = judged.some(({ state }) => state !== 'FAIL');
@@ -147,17 +158,18 @@ function judgeMirror({ url, answer, error, certificateEndsAtMs: endsAtMs, nowMs 
   return tookMs > slowMs ? warn(whole, `curl -sv ${url}metadata/timestamp.json`) : ok(whole);
 }
 
-/** The Date of a server counts whole seconds, and an answer takes its time. */
+/** Smaller differences may come from the whole seconds of Date and the duration of the request. */
 const quietSkewMs = 2500;
 
 export interface ClockFacts extends Pick<MirrorFacts, 'aheadMs'> {
-  /** How far the clock is behind the greatest time that the repository has signed. */
+  /** Milliseconds by which the clock is behind the newest signed time of the repository; undefined if it is not behind. */
   readonly behindSignedMs?: number | undefined;
   readonly nowMs: number;
-  /** Of this program; left out: not compared. */
+  /** The release of this program, epoch milliseconds; left out: no comparison. */
   readonly releasedAtMs?: number | undefined;
 }
 
+/** @returns a failure for a clock that may reject valid releases or accept expired metadata; a warning for a smaller difference */
 export function judgeClock({ aheadMs, behindSignedMs, nowMs, releasedAtMs }: ClockFacts): Judged {
   const next = 'timedatectl set-ntp true';
   if (releasedAtMs !== undefined && nowMs < releasedAtMs - dayMs) {
@@ -190,14 +202,14 @@ function examineTrust({ root }: AgentConfig, context: DoctorContext): Judged {
   if (report === undefined) {
     const { hostStatus } = context;
     const message = 'why' in hostStatus ? hostStatus.why.message : 'no status';
-    return couldNotLook(message.split('\n', 1)[0] ?? '');
+    return couldNotCheck(message.split('\n', 1)[0] ?? '');
   }
   const read = readSmallFile(root, { maxBytes: maxRootBytes });
   return judgeTrust({
     root,
     roles: report.trust,
     untrusted: report.untrusted?.some(({ active }) => active) === true,
-    trouble: troubleIn(report),
+    failure: findTrustFailure(report),
     nowMs: context.clock.nowMs(),
     rootUnread: read.kind === 'read' ? undefined : read.why,
   });
@@ -209,17 +221,17 @@ export interface TrustFacts {
   /** Why it cannot be read. */
   readonly rootUnread?: string | undefined;
   readonly roles: StatusReport['trust'];
-  /** A release in use that keys of today do not vouch for. */
+  /** Whether an active release is signed by no key that is trusted now. */
   readonly untrusted: boolean;
-  /** Why the metadata that came was refused, or the configured root is not believed. */
-  readonly trouble?: Trouble | undefined;
+  /** Why the received metadata was rejected, or the configured root is not trusted. */
+  readonly failure?: CheckFailure | undefined;
   readonly nowMs: number;
 }
 
 const rootCodes: ReadonlySet<string> = new Set(['ROOT_NOT_LINKED', 'ROOT_UNUSABLE', 'TRUST_STORE_DAMAGED']);
 
-/** The problem names it in full; one that a later cycle has covered is remembered by its code alone. */
-function troubleIn({ problems, freshness }: StatusReport): Trouble | undefined {
+/** @returns the problem of the last cycle, else the remembered code of an earlier refusal with the general text of that code */
+function findTrustFailure({ problems, freshness }: StatusReport): CheckFailure | undefined {
   const problem = problems.find(
     ({ code }) => rootCodes.has(code) || classifyRefreshFailure(code) === 'refused',
   );
@@ -230,16 +242,17 @@ function troubleIn({ problems, freshness }: StatusReport): Trouble | undefined {
 
 const offlineMarginMs = 14 * dayMs;
 
-export function judgeTrust({ root, rootUnread, roles, untrusted, trouble, nowMs }: TrustFacts): Judged {
+/** @returns the gravest fault: an untrusted active release, rejected metadata, no metadata, or expired roles */
+export function judgeTrust({ root, rootUnread, roles, untrusted, failure, nowMs }: TrustFacts): Judged {
   if (untrusted) {
     const text = 'the active release was signed by a key that is no longer trusted';
     return fail(text, 'writ status', 'UNTRUSTED_ACTIVE');
   }
-  if (trouble !== undefined) return failOf(trouble);
+  if (failure !== undefined) return failOf(failure);
   if (roles.length === 0) return judgeBeforeContact(root, rootUnread);
   const left = roles.map((one) => ({ ...one, leftMs: one.expiresAtMs - nowMs }));
-  const words = left.map(({ role, version, leftMs }) => `${role} v${version} ${timeLeft(leftMs)}`);
-  const text = `${words.join(', ')} left`;
+  const entries = left.map(({ role, version, leftMs }) => `${role} v${version} ${timeLeft(leftMs)}`);
+  const text = `${entries.join(', ')} left`;
   const expired = left.filter(({ leftMs }) => leftMs <= 0).map(({ role }) => role);
   if (expired[0] !== undefined) {
     const what = `${expired.join(', ')} expired: no new policy is accepted, the active one stays`;
@@ -256,7 +269,7 @@ function judgeBeforeContact(root: string, rootUnread: string | undefined): Judge
   return fail(`${root} cannot be read: ${rootUnread}`, next, 'ROOT_MISSING');
 }
 
-/** Signed again by a server all the time: their ends are near by nature. */
+/** A server re-signs these roles continuously, so a near expiry is normal. */
 function isOnline(role: string): boolean {
   return role === 'timestamp' || role === 'snapshot';
 }

@@ -1,6 +1,6 @@
-// `writ doctor` on the workers: who of each group is there and lives, and which of them answer for names. A running agent is
-// believed: its workers are connected to it, and it has asked them already; without one each is looked at. Facts are gathered
-// and judged side by side; the judges are pure. No worker is notified of anything.
+// `writ doctor`, check `workers`: the members of each group, whether they are alive, and which of them are DNS resolvers. The report of a
+// running agent takes precedence, because workers connect to it and it has notified them; without an agent, this check inspects each
+// worker. The judge* functions are pure. Notifies no worker.
 import type { AgentConfig } from '../../core/config/config.js';
 import { toWritError } from '../../core/errors.js';
 import type { GroupStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
@@ -11,7 +11,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { driverKinds } from '../../workers/registry.js';
 import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
-import { type Access, accessChecks, accessOf } from './check-access.js';
+import { accessChecks, readAccess, type WorkerAccess } from './check-access.js';
 import { judgeNames, nameFacts } from './check-names.js';
 import { judgeProcesses, processFacts } from './check-processes.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
@@ -20,15 +20,15 @@ import { fail, type Judged, ok, skip, warn } from './judged.js';
 export async function workerChecks(context: DoctorContext): Promise<Checks> {
   const { config, etc } = context;
   if (config === undefined) return [['workers', () => withoutConfig]];
-  let looks: readonly GroupLook[];
+  let checked: readonly GroupCheck[];
   try {
-    looks = await lookAtGroups(context, config);
+    checked = await checkGroups(context, config);
   } catch (error) {
     return [['workers', () => Promise.reject(error)]];
   }
-  const groups = looks.flatMap(({ facts }) => facts ?? []);
+  const groups = checked.flatMap(({ facts }) => facts ?? []);
   const known = agentReport(context);
-  const resolverGroups = looks.filter((one) => one.answersNames).map(({ name }) => name);
+  const resolverGroups = checked.filter((one) => one.answersDns).map(({ name }) => name);
   return [
     ['names', () => judgeNames({ ...nameFacts(config, etc), resolverGroups })],
     [
@@ -38,47 +38,47 @@ export async function workerChecks(context: DoctorContext): Promise<Checks> {
         return groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup);
       },
     ],
-    ['workers', () => looks.flatMap(({ processes }) => processes)],
+    ['workers', () => checked.flatMap(({ processes }) => processes)],
     ...accessChecks(
       config,
       groups.map(({ group }) => group),
-      looks,
+      checked,
     ),
   ];
 }
 
-interface GroupLook extends Access {
+interface GroupCheck extends WorkerAccess {
   readonly name: string;
   /** Left out for a group that only has a loader. */
   readonly facts?: GroupFacts;
-  readonly answersNames: boolean;
-  /** What is said of the process of each worker. */
+  readonly answersDns: boolean;
+  /** A finding for the process of each worker. */
   readonly processes: readonly Judged[];
 }
 
-function lookAtGroups(context: DoctorContext, config: AgentConfig): Promise<GroupLook[]> {
+function checkGroups(context: DoctorContext, config: AgentConfig): Promise<GroupCheck[]> {
   const groups = createWorkerGroups(config, {
     kinds: driverKinds,
     runDirectory: config.run,
     log: silentLog(),
     clock: context.clock,
-    // Nothing is opened, so nothing is made on disk.
+    // The groups are not opened, so they create no file.
     durable: createDurableFs(),
     onLateAnswer: () => undefined,
   });
-  return Promise.all(groups.map((group) => lookAtGroup(group, context, config)));
+  return Promise.all(groups.map((group) => checkGroup(group, context, config)));
 }
 
-async function lookAtGroup(
+async function checkGroup(
   group: WorkerGroup,
   context: DoctorContext,
   { policy }: AgentConfig,
-): Promise<GroupLook> {
+): Promise<GroupCheck> {
   const { config, driver } = group;
   const { name, reset } = config;
   const none = {
     ...{ name, readers: [], confined: [], processes: [] },
-    answersNames: reset?.driver === 'kresd',
+    answersDns: reset?.driver === 'kresd',
   };
   if (driver === undefined || reset === undefined) return none;
   const common = { group: name, driver: reset.driver, min: reset.min };
@@ -89,8 +89,8 @@ async function lookAtGroup(
     return {
       name,
       facts: { ...common, members },
-      ...accessOf(config, { workers, pids, policy, etc: context.etc }),
-      answersNames: none.answersNames || pids.some(listensOnNames),
+      ...readAccess(config, { workers, pids, policy, etc: context.etc }),
+      answersDns: none.answersDns || pids.some(listensOnDnsPort),
       processes: judgeProcesses(config, await processFacts(group, workers)),
     };
   } catch (error) {
@@ -98,7 +98,7 @@ async function lookAtGroup(
   }
 }
 
-/** What status says while an agent runs. */
+/** @returns the status report if an agent runs or may run; undefined after its stop, or without a report */
 function agentReport(context: DoctorContext): StatusReport | undefined {
   const report = reportOf(context);
   return report === undefined || report.agent === 'stop' ? undefined : report;
@@ -110,7 +110,7 @@ async function membersOf(
   context: DoctorContext,
 ): Promise<MemberFacts[]> {
   const known = reportOf(context)?.workers.filter((one) => one.group === config.name) ?? [];
-  // Who connects to an agent is known from its last report alone.
+  // Workers that connect to an agent are known from its last report only.
   const names = config.reset?.driver === 'native' ? known.map(({ worker }) => worker) : workers;
   return mapBounded(names, maxParallelNotices, async (worker) => {
     const liveness = (await driver?.liveness?.(worker)) ?? 'unknown';
@@ -118,7 +118,7 @@ async function membersOf(
   });
 }
 
-/** @returns a finding for each that the agent has, or one that all is well */
+/** @returns a finding for each one of the agent about this group; ok if it has none */
 export function judgeByAgent(
   { group, workers, confirmed, findings }: GroupStatus,
   { generation }: Pick<StatusReport, 'generation'>,
@@ -134,7 +134,7 @@ export function judgeByAgent(
   return [ok(`${group}: ${count}, ${confirmed} confirmed what is active`)];
 }
 
-/** Where the driver knows them: a worker that only connects, or listens on a socket, has none that can be believed. */
+/** @returns the process ids that the driver knows; a worker that connects or listens on a socket has no reliable one */
 async function pidsOf({ driver }: WorkerGroup, workers: readonly string[]): Promise<number[]> {
   const pids = await mapBounded(workers, maxParallelNotices, async (worker) => driver?.pid?.(worker));
   return [...new Set(pids)].filter((pid) => pid !== undefined && findProcess(pid) !== undefined) as number[];
@@ -143,20 +143,21 @@ async function pidsOf({ driver }: WorkerGroup, workers: readonly string[]): Prom
 export interface GroupFacts {
   readonly group: string;
   readonly driver: string;
-  /** How many the configuration wants to be there. */
+  /** The least number of workers by the configuration. */
   readonly min: number;
   readonly members: readonly MemberFacts[];
-  /** Why nobody could say who they are. */
+  /** Why the driver could not list the members. */
   readonly unlisted?: string;
 }
 
 export interface MemberFacts {
   readonly worker: string;
   readonly liveness: 'alive' | 'dead' | 'unknown';
-  /** As the last notification ended; undefined when there was none. */
+  /** The result of the last notification; undefined without one. */
   readonly state?: WorkerStatus['state'] | undefined;
 }
 
+/** @returns a failure below `min` or if no worker can be listed; a warning for dead or pending workers */
 export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts): Judged {
   if (unlisted !== undefined) return fail(`${group}: ${unlisted}`, 'writ status');
   const count = members.length;
@@ -177,7 +178,7 @@ export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts
     const text = `${group}: ${pending.length} of ${count} not notified of the active generation: ${named(pending)}`;
     return warn(text, 'writ status');
   }
-  const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'of unknown life';
+  const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'liveness unknown';
   return ok(`${group}: ${count} ${count === 1 ? 'worker' : 'workers'}, ${alive}`);
 }
 
@@ -189,17 +190,18 @@ function named(members: readonly MemberFacts[]): string {
   return members.length > maxNamed ? `${names.join(', ')}, ...` : names.join(', ');
 }
 
-const namePort = ':0035 ';
+/** Port 53 in a table of /proc/PID/net. */
+const dnsPort = ':0035 ';
 const maxTableBytes = 4_000_000;
 const maxDescriptors = 4096;
 
-/** Whether a process has a socket on port 53, by the kernel's tables of sockets. */
-function listensOnNames(pid: number): boolean {
+/** Whether a process has a socket on port 53, by the socket tables of the kernel. */
+function listensOnDnsPort(pid: number): boolean {
   const inodes = ['udp', 'udp6', 'tcp', 'tcp6'].flatMap((table) => {
     const lines = (readProcText(`/proc/${pid}/net/${table}`, maxTableBytes) ?? '').split('\n').slice(1);
     return lines
       .map((line) => line.trim().split(/\s+/))
-      .flatMap(([, local = '', , , , , , , , inode = '']) => (`${local} `.endsWith(namePort) ? [inode] : []));
+      .flatMap(([, local = '', , , , , , , , inode = '']) => (`${local} `.endsWith(dnsPort) ? [inode] : []));
   });
   if (inodes.length === 0) return false;
   const descriptors = listProcNames(`/proc/${pid}/fd`).names.slice(0, maxDescriptors);

@@ -1,4 +1,4 @@
-// What every subject of `writ doctor` is given, the host it looks at, and what it answers: its checks.
+// The input of every subject of `writ doctor`, and its result: a list of checks.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
 import type { ServiceCommands } from '../../core/status/agent-service.js';
@@ -16,31 +16,32 @@ export type DoctorStatus =
 
 export interface DoctorContext {
   readonly places: AgentPlaces;
-  /** Left out when it has a mistake: checks that need none go on. */
+  /** Left out if it has a mistake; checks that need no configuration still run. */
   readonly config?: AgentConfig | undefined;
   readonly hostStatus: DoctorStatus;
   readonly version: string;
   readonly clock: Clock;
-  /** When this program was released; left out: the clock is not compared with it. */
+  /** The release of this program, epoch milliseconds; left out: the clock is not compared with it. */
   readonly releasedAtMs?: number | undefined;
-  /** What starts the agent of this host. */
+  /** The commands that start and restart the agent of this host. */
   readonly service: ServiceCommands;
-  /** Where resolv.conf, hosts and profiles are. */
+  /** Directory of resolv.conf, hosts and AppArmor profiles. */
   readonly etc: string;
 }
 
-/** In the order of the report; what a check throws is its finding. */
+/** In the order of the report. An error that a check throws becomes its finding. */
 export type Checks = readonly (readonly [DoctorCheck, () => Findings | Promise<Findings>])[];
 
 type Findings = Judged | readonly Judged[];
 
 export const withoutConfig = skip('skipped until the configuration is valid');
 
-/** @returns what the running agent reports, by its socket or its file; undefined where none answers */
+/** @returns the report of the running agent, by its socket or status file; undefined without either */
 export function agentReportOf({ hostStatus }: Pick<DoctorContext, 'hostStatus'>): StatusReport | undefined {
   return hostStatus.kind === 'agent' || hostStatus.kind === 'file' ? hostStatus.report : undefined;
 }
 
+/** @returns the report of any source; undefined if the status is unknown */
 export function reportOf({ hostStatus }: DoctorContext): StatusReport | undefined {
   return hostStatus.report;
 }

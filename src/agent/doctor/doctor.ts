@@ -1,5 +1,5 @@
-// `writ doctor`: the checks of each subject in their order, each by itself, so that what one meets does not hide what the
-// others find; a configuration with a mistake leaves those that need none. Writes nothing, takes no lock, notifies no worker.
+// `writ doctor`: runs the checks of all subjects in order. An error in one check does not stop the others, and an invalid configuration
+// does not stop the checks that need none. Takes no lock and notifies no worker.
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { orUndefined, toWritError } from '../../core/errors.js';
 import type { DoctorFinding } from '../../core/status/doctor.js';
@@ -14,7 +14,7 @@ import { sandboxChecks } from './check-sandbox.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
-import { couldNotLook, judgeChange } from './judged.js';
+import { couldNotCheck, judgeChange } from './judged.js';
 
 export interface DoctorOptions
   extends Pick<DoctorContext, 'version' | 'clock' | 'releasedAtMs' | 'hostStatus' | 'service'> {
@@ -35,7 +35,7 @@ const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[
   fleetChecks,
 ];
 
-/** @returns a finding for each thing that was looked at, in the order of the checks; never rejects */
+/** @returns the findings of all checks, in the order of the checks; never rejects */
 export async function runDoctor({
   configPath,
   etc = '/etc',
@@ -43,7 +43,7 @@ export async function runDoctor({
 }: DoctorOptions): Promise<DoctorFinding[]> {
   const { judged, config } = examineConfiguration(configPath);
   const { state, run } = defaultPlaces;
-  // Those of the file as far as it can be read, else the defaults.
+  // The paths of the configuration file if it can be read, else the defaults.
   const places = orUndefined(() => agentPlaces(configPath)) ?? {
     ...{ state, run, policy: `${state}/policy`, socket: `${run}/agent.sock` },
   };
@@ -59,11 +59,11 @@ export async function runDoctor({
 
 async function examine(checks: Checks): Promise<DoctorFinding[]> {
   const findings: DoctorFinding[] = [];
-  for (const [check, look] of checks) {
+  for (const [check, runCheck] of checks) {
     try {
-      for (const one of [await look()].flat()) findings.push({ check, ...one });
+      for (const one of [await runCheck()].flat()) findings.push({ check, ...one });
     } catch (error) {
-      findings.push({ check, ...couldNotLook(toWritError(error).message) });
+      findings.push({ check, ...couldNotCheck(toWritError(error).message) });
     }
   }
   return findings;

@@ -1,4 +1,4 @@
-// What a check of `writ doctor` comes to: how it is, in one line, and what to do next.
+// The finding of a check of `writ doctor`: its state, one line of text, and the next step of the operator.
 import type { DoctorFinding } from '../../core/status/doctor.js';
 
 export type Judged = Omit<DoctorFinding, 'check'>;
@@ -19,24 +19,24 @@ export function fail(text: string, next: string, code?: string): Judged {
   return { state: 'FAIL', text, next, ...(code === undefined ? {} : { code }) };
 }
 
-/** @param problem CONFIG_CHANGED, of the running agent */
-export function judgeChange({ message, code }: Pick<Trouble, 'message' | 'code'>): Judged {
+/** @param problem CONFIG_CHANGED, as the running agent reports it */
+export function judgeChange({ message, code }: Pick<CheckFailure, 'message' | 'code'>): Judged {
   return { ...warn(message, 'writ reload'), code };
 }
 
-/** What an error says of itself. */
-export interface Trouble {
+/** The part of a WritError or a problem that a finding shows. */
+export interface CheckFailure {
   readonly code: string;
   readonly message: string;
   readonly hint: string;
 }
 
-export function failOf({ message, hint, code }: Trouble): Judged {
+export function failOf({ message, hint, code }: CheckFailure): Judged {
   return fail(message, hint, code);
 }
 
-/** @returns a finding for what its check could not look at */
-export function couldNotLook(why: string, uid = process.geteuid?.()): Judged {
-  // Root sees all that there is: to ask once more as root would say the same.
+/** @returns the finding of a check that could not run, with a next step that this user has not done yet */
+export function couldNotCheck(why: string, uid = process.geteuid?.()): Judged {
+  // Root can read everything, so another `sudo writ doctor` would have the same result.
   return warn(`could not be checked: ${why}`, uid === 0 ? 'writ status' : 'sudo writ doctor');
 }

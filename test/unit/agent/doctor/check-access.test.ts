@@ -18,40 +18,40 @@ const file = (path: string, mode: number, uid = 0, gid = 0): PathPart => ({
   gid,
 });
 
-describe('what a user can read', () => {
+describe('#unreadablePart', () => {
   const worker = { group: 'ns', uid: 53, gids: [53, 1000] };
 
-  it('is all of a way that is open', () => {
+  it('returns undefined if the user can read every part', () => {
     assert.equal(
       unreadablePart(worker, [directory('/var', 0o755), directory('/s', 0o711), file('/s/f', 0o644)]),
       undefined,
     );
   });
 
-  it('ends at the first directory that it cannot pass', () => {
+  it('returns the first directory that the user cannot traverse', () => {
     const parts = [directory('/', 0o755), directory('/s', 0o700), file('/s/f', 0o600)];
     assert.equal(unreadablePart(worker, parts)?.path, '/s');
   });
 
-  it('goes by the owner, else by one of its groups, else by the others', () => {
+  it('applies the owner bits, else the group bits, else the other bits', () => {
     assert.equal(unreadablePart(worker, [file('/f', 0o040, 0, 1000)]), undefined);
     assert.equal(unreadablePart(worker, [file('/f', 0o400, 53)]), undefined);
-    // The owner's part counts, be it less than what others have.
+    // The owner bits apply even if the other bits grant more.
     assert.equal(unreadablePart(worker, [file('/f', 0o044, 53)])?.path, '/f');
     assert.equal(unreadablePart(worker, [file('/f', 0o640, 0, 7)])?.path, '/f');
   });
 
-  it('is everything for root', () => {
+  it('returns undefined for root', () => {
     assert.equal(unreadablePart({ ...worker, uid: 0 }, [file('/f', 0)]), undefined);
   });
 });
 
-describe('permissions', () => {
+describe('#judgePermissions', () => {
   const policy = '/var/lib/writ/policy';
   const readers = [{ group: 'ns', uid: 53, gids: [53] }];
   const groups = ['ns'];
 
-  it('are ok, a failure, or nothing to look at', () => {
+  it('returns ok, a failure, or skip without a generation or a known user', () => {
     const granted = judgePermissions({ policy, groups, readers, parts: [file('/f', 0o644)] });
     assert.deepEqual([granted.state, granted.text], ['ok', `${policy} can be read by uid 53`]);
     const denied = judgePermissions({ policy, groups, readers, parts: [file('/f', 0o640)] });
@@ -60,18 +60,18 @@ describe('permissions', () => {
     assert.equal(judgePermissions({ policy, groups, readers: [], parts: [] }).state, 'skip');
   });
 
-  it('names the groups of which no user is known: they may be unable to', () => {
+  it('names the groups without a known user, which may be unable to read policy', () => {
     const judged = judgePermissions({ policy, groups: ['ns', 'app'], readers, parts: [file('/f', 0o644)] });
     assert.match(judged.text, /by uid 53; the user of app is unknown$/);
   });
 });
 
-describe('confinement', () => {
-  const worker = { group: 'ns', pid: 7, profile: '/usr/sbin/named (enforce)', mentioned: 'no' } as const;
+describe('#judgeConfinement', () => {
+  const worker = { group: 'ns', pid: 7, profile: '/usr/sbin/named (enforce)', isMentioned: false } as const;
 
-  it('is a warning when no profile names the policy', () => {
+  it('warns if an enforced profile does not mention the policy directory', () => {
     assert.equal(judgeConfinement([worker], '/p').state, 'warn');
-    assert.equal(judgeConfinement([{ ...worker, mentioned: 'yes' }], '/p').state, 'ok');
+    assert.equal(judgeConfinement([{ ...worker, isMentioned: true }], '/p').state, 'ok');
     assert.equal(judgeConfinement([{ ...worker, profile: 'unconfined' }], '/p').state, 'ok');
     assert.equal(judgeConfinement([{ ...worker, profile: 'named (complain)' }], '/p').state, 'ok');
     assert.equal(judgeConfinement([], '/p').state, 'skip');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FleetFacts, judgeFleet } from '../../../../src/agent/doctor/check-fleet.js';
-import { couldNotLook } from '../../../../src/agent/doctor/judged.js';
+import { couldNotCheck } from '../../../../src/agent/doctor/judged.js';
 import { problemOf } from '../../../../src/core/cycle/problem.js';
 import { WritError } from '../../../../src/core/errors.js';
 
@@ -15,7 +15,7 @@ function judged(seen: Partial<FleetFacts>): string {
 }
 
 describe('writ doctor on the fleet', () => {
-  it('is well with a token that can be read, and after that with a report', () => {
+  it('returns ok with a readable token, or after a report', () => {
     assert.match(judged({}), /^ok \| .* answers, .*fleet\.token can be read; not enrolled yet/);
     assert.match(
       judged({ status: reporting, tokenUnread: 'it is not there' }),
@@ -23,7 +23,7 @@ describe('writ doctor on the fleet', () => {
     );
   });
 
-  it('fails without a token that it needs, and warns of what stops the reports', () => {
+  it('fails without the token that enrolment needs, and warns of a problem that stops reports', () => {
     assert.match(
       judged({ tokenUnread: 'it is not there' }),
       /^FAIL .*cannot enrol .*\| FLEET_TOKEN_UNREADABLE$/,
@@ -34,19 +34,19 @@ describe('writ doctor on the fleet', () => {
       /^warn \| the key is retired .*\| FLEET_KEY_RETIRED$/,
     );
     assert.match(
-      judged({ away: { text: 'connect ECONNREFUSED' } }),
+      judged({ connectFailure: { text: 'connect ECONNREFUSED' } }),
       /^warn \| no answer: connect ECONNREFUSED/,
     );
-    const away = { text: 'the proxy answered with status 403', next: 'Allow it' };
-    assert.match(judged({ away }), /^warn \| no answer: the proxy .* 403 \| Allow it/);
+    const connectFailure = { text: 'the proxy answered with status 403', next: 'Allow it' };
+    assert.match(judged({ connectFailure }), /^warn \| no answer: the proxy .* 403 \| Allow it/);
     const waiting = { url, state: 'waiting', pending: 0 } as const;
     assert.match(judged({ status: waiting }), /^warn .*a person has to approve/);
   });
 });
 
-describe('what could not be looked at', () => {
-  it('sends root nowhere where it has been', () => {
-    assert.equal(couldNotLook('no status', 0).next, 'writ status');
-    assert.equal(couldNotLook('no status', 1000).next, 'sudo writ doctor');
+describe('#couldNotCheck', () => {
+  it('does not advise root to repeat the command as root', () => {
+    assert.equal(couldNotCheck('no status', 0).next, 'writ status');
+    assert.equal(couldNotCheck('no status', 1000).next, 'sudo writ doctor');
   });
 });

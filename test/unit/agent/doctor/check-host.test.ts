@@ -19,23 +19,23 @@ const mistake = {
   text: 'has no check',
 } as const;
 
-describe('the configuration', () => {
+describe('#judgeConfiguration', () => {
   const path = '/etc/writ/agent.yaml';
 
-  it('is ok without a mistake', () => {
+  it('returns ok without a mistake', () => {
     assert.deepEqual(judgeConfiguration({ path, warnings: [] }), {
       state: 'ok',
       text: `${path}: no mistake`,
     });
   });
 
-  it('is a warning with its line', () => {
+  it('warns with the line of the first warning and the number of warnings', () => {
     const { state, text, next } = judgeConfiguration({ path, warnings: [mistake, mistake] });
     assert.deepEqual([state, next], ['warn', 'writ config check']);
     assert.equal(text, `${path}:3:5 /bundles/0: has no check (2 in all)`);
   });
 
-  it('is a failure with its code, the first mistake and the count of the others', () => {
+  it('fails with the code, the first mistake and the number of the others', () => {
     const message = `${path} has 3 mistakes:\n  1:1 a\n  2:1 b\n  3:1 c`;
     const judged = judgeConfiguration({
       path,
@@ -47,26 +47,31 @@ describe('the configuration', () => {
   });
 });
 
-describe('the state directory', () => {
+describe('#judgeState, for a state directory', () => {
   const whole: StateFacts = { path: '/var/lib/writ', presence: 'there', needBytes: 2 * GB, free };
   const cases: readonly (readonly [string, Partial<StateFacts>, string, RegExp])[] = [
-    ['whole and with room', {}, 'ok', /flushing works, 41.0 GB free$/],
-    ['not made yet', { presence: 'absent' }, 'ok', /created at the first start/],
+    ['with enough free space', {}, 'ok', /flushing works, 41.0 GB free$/],
+    ['not created yet', { presence: 'absent' }, 'ok', /created at the first start/],
     [
-      'with less room than the largest release needs',
+      'with less free space than the largest release needs',
       { free: { ...free, bytes: GB } },
       'warn',
       /1\.0 GB free.*2\.0 GB/,
     ],
-    ['with no room for any release', { free: { ...free, bytes: 1e6 } }, 'FAIL', /1\.0 MB free/],
+    [
+      'with less free space than any release needs',
+      { free: { ...free, bytes: 1e6 } },
+      'FAIL',
+      /1\.0 MB free/,
+    ],
     ['without inodes', { free: { ...free, inodes: 12 } }, 'FAIL', /12 inodes free/],
     [
-      'on a file system that makes inodes as it needs them',
+      'on a file system that creates inodes on demand',
       { free: { ...free, inodes: 0, totalInodes: 0 } },
       'ok',
       /free$/,
     ],
-    ['closed to this user', { notWritable: 'EACCES' }, 'warn', /this user/],
+    ['not writable for this user', { notWritable: 'EACCES' }, 'warn', /this user/],
     ['read-only', { notWritable: 'EROFS' }, 'FAIL', /EROFS/],
     ['that cannot be flushed', { flushFailed: 'Input/output error' }, 'FAIL', /Input\/output error/],
   ];
@@ -79,14 +84,14 @@ describe('the state directory', () => {
     });
   }
 
-  it('that others can change is a failure with the code of its error', () => {
+  it('fails with PATH_UNSAFE if other users can change it', () => {
     const unsafe = { code: 'PATH_UNSAFE', message: '/var can be changed by others', hint: 'chmod' };
     const { state, code } = judgeState({ ...whole, unsafe });
     assert.deepEqual([state, code], ['FAIL', 'PATH_UNSAFE']);
   });
 });
 
-describe('the agent', () => {
+describe('#judgeAgent', () => {
   const service = chooseServiceCommands('installed');
   const running: AgentFactsSeen = {
     service,
@@ -95,21 +100,21 @@ describe('the agent', () => {
     versions: { agent: '1.0.0', own: '1.0.0' },
   };
   const own = { own: '1.0.0' };
-  const nobody = { socket: '/s', versions: own, service };
+  const noAgent = { socket: '/s', versions: own, service };
 
-  it('is ok when it answers', () => {
+  it('returns ok if the agent answers', () => {
     assert.equal(judgeAgent(running).state, 'ok');
   });
 
-  it('is what status.json says to who may not ask it, with the age of that', () => {
+  it('reports status.json with its age to a user without access to the socket', () => {
     const { state, text } = judgeAgent({ ...running, ageMs: 60_000 });
     assert.deepEqual([state, text], ['ok', 'state run, by status.json, 60 s old']);
-    const doubt = { code: 'AGENT_UNREACHABLE', message: 'nobody listens', hint: 'look' };
-    assert.equal(judgeAgent({ ...running, ageMs: 60_000, doubt }).state, 'warn');
+    const contactFailure = { code: 'AGENT_UNREACHABLE', message: 'no listener', hint: 'check' };
+    assert.equal(judgeAgent({ ...running, ageMs: 60_000, contactFailure }).state, 'warn');
   });
 
-  it('could not be looked at by who may hear nobody: that is no failure', () => {
-    const { state, text, next } = judgeAgent({ ...nobody, unknown: 'denied' });
+  it('warns, and does not fail, if the user may not read the status', () => {
+    const { state, text, next } = judgeAgent({ ...noAgent, unknown: 'denied' });
     assert.deepEqual(
       [state, text, next],
       [
@@ -120,33 +125,33 @@ describe('the agent', () => {
     );
   });
 
-  it('is a warning when none runs, or another version', () => {
+  it('warns if no agent runs, or one of another version', () => {
     const none = judgeAgent({ ...running, state: 'stop', versions: own });
     assert.deepEqual([none.state, none.next], ['warn', 'sudo systemctl start writ-agent']);
     const old = judgeAgent({ ...running, versions: { agent: '0.9.0', own: '1.0.0' } });
     assert.deepEqual([old.state, old.next], ['warn', 'sudo systemctl restart writ-agent']);
   });
 
-  it('is started as a program where no unit of it is installed', () => {
+  it('advises to start the program if its unit is not installed', () => {
     const bare = { ...running, service: chooseServiceCommands('absent') };
     assert.equal(judgeAgent({ ...bare, state: 'stop' }).next, 'writ agent');
     const old = judgeAgent({ ...bare, versions: { agent: '0.9.0', own: '1.0.0' } });
     assert.doesNotMatch(String(old.next), /systemctl/);
   });
 
-  it('is a warning that names who holds the lock in its place', () => {
-    const { state, text } = judgeAgent({ ...nobody, lockHolder: 'pull (pid 12)' });
+  it('names the process that holds the lock in place of the agent', () => {
+    const { state, text } = judgeAgent({ ...noAgent, lockHolder: 'pull (pid 12)' });
     assert.equal(state, 'warn');
     assert.match(text, /pull \(pid 12\)/);
   });
 
-  it('is a failure when it runs and does not answer', () => {
+  it('fails if the agent runs and does not answer', () => {
     const error = {
       code: 'AGENT_UNREACHABLE',
       message: 'it sent nothing for 10 s',
       hint: 'sudo systemctl status writ-agent',
     };
-    const { state, code, next } = judgeAgent({ ...nobody, error });
+    const { state, code, next } = judgeAgent({ ...noAgent, error });
     assert.deepEqual([state, code, next], ['FAIL', 'AGENT_UNREACHABLE', error.hint]);
   });
 });

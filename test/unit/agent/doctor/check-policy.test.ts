@@ -1,4 +1,4 @@
-// What `writ doctor` says of the policy itself.
+// `writ doctor`, check `policy`.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { judgePolicy } from '../../../../src/agent/doctor/check-policy.js';
@@ -6,15 +6,15 @@ import type { StatusReport } from '../../../../src/core/status/status.js';
 import { problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
 
-const said = (report: StatusReport): string[] =>
+const findings = (report: StatusReport): string[] =>
   [judgePolicy(report)].flat().map(({ state, code }) => `${state} ${code ?? ''}`.trim());
 
 describe('the policy of a host', () => {
-  it('is ok where one is active', () => {
+  it('is ok with an active generation', () => {
     assert.deepEqual(judgePolicy(statusReport()), { state: 'ok', text: 'generation 18 is active' });
   });
 
-  it('is a failure where none is: no host is well without', () => {
+  it('is a failure without an active generation', () => {
     const { generation: _, ...nothing } = statusReport();
     const text = 'no policy is active';
     assert.deepEqual(judgePolicy(nothing), {
@@ -25,9 +25,9 @@ describe('the policy of a host', () => {
     });
   });
 
-  it('is a failure for what health calls critical, and another check does not say', () => {
+  it('is a failure for each critical finding of health that no other check reports', () => {
     const problems = [problem('STATE_DAMAGED', 'x is damaged'), problem('UNTRUSTED_ACTIVE', 'y is foreign')];
-    assert.deepEqual(said(statusReport({ problems })), ['FAIL STATE_DAMAGED']);
-    assert.deepEqual(said(statusReport({ problems: [problem('DISK_FULL', 'full')] })), ['ok']);
+    assert.deepEqual(findings(statusReport({ problems })), ['FAIL STATE_DAMAGED']);
+    assert.deepEqual(findings(statusReport({ problems: [problem('DISK_FULL', 'full')] })), ['ok']);
   });
 });

@@ -1,22 +1,22 @@
-// A library that ld.so.preload names and that is not there: each program of the host writes a warning first.
+// A missing library in ld.so.preload, which makes each program of the host write a warning first.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { preloadChecks } from '../../../../src/agent/doctor/check-preload.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-/** What doctor says of this file; THERE in it is a file that is there. */
+/** The findings for this content; THERE in it is replaced by the path of an existing file. */
 async function findings(text?: string): Promise<readonly string[]> {
   using etc = tempDir();
   writeFileSync(etc.join('libx.so'), '');
   if (text !== undefined)
     writeFileSync(etc.join('ld.so.preload'), text.replaceAll('THERE', etc.join('libx.so')));
-  const found = await Promise.all(preloadChecks({ etc: etc.path }).map(([, look]) => look()));
+  const found = await Promise.all(preloadChecks({ etc: etc.path }).map(([, examine]) => examine()));
   return found.flat().map((one) => `${one.state} ${one.text.replace(etc.path, '/etc')}`);
 }
 
 describe('doctor on the dynamic loader', () => {
-  it('warns of a library in ld.so.preload that is not there', async () => {
+  it('warns of a missing library in ld.so.preload', async () => {
     assert.deepEqual(await findings('/nope/libx.so\n'), [
       'warn /etc/ld.so.preload names /nope/libx.so, which cannot be opened: the dynamic loader warns of it in each program',
     ]);
@@ -27,7 +27,7 @@ describe('doctor on the dynamic loader', () => {
     assert.match(line, /names \/n\/a\.so, \/n\/b\.so, \/n\/c\.so and 2 more,/);
   });
 
-  it('has no finding for a library that is there, a name that the loader searches, a comment, and no file', async () => {
+  it('returns no finding for an existing library, a name that the loader resolves, a comment, or a missing file', async () => {
     assert.deepEqual(await findings('THERE libsnoopy.so # /nope/libx.so\n/usr/$LIB/x.so\n'), []);
     assert.deepEqual(await findings(), []);
   });

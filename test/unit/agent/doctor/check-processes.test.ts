@@ -21,7 +21,7 @@ const judged = (facts: readonly ProcessFacts[], driver = 'signal') =>
   );
 
 describe('doctor on the processes of workers', () => {
-  it('shows the command line that a signal would reach, and the one that is the worker', () => {
+  it('shows the command line of the process that a signal would reach', () => {
     const facts = [
       { worker: 'a.pid', kind: 'found', pid: 812, commandLine: '/usr/sbin/named -u bind' },
     ] as const;
@@ -36,19 +36,19 @@ describe('doctor on the processes of workers', () => {
     ]);
   });
 
-  it('warns of a process that is stopped, and names the command that continues it', async () => {
+  it('warns of a stopped process, and names the command that continues it', async () => {
     using dir = tempDir();
     const child = spawn('sleep', ['60'], { stdio: 'ignore' });
     writeFileSync(dir.join('pid'), String(child.pid));
     const driver = signal.create({ signal: 'HUP', pidFile: dir.join('pid') }, driverContext());
-    const look = async () => judged(await processFacts({ driver }, ['pid']));
+    const examine = async () => judged(await processFacts({ driver }, ['pid']));
     try {
-      assert.match((await look())[0] ?? '', /^ok \| /);
+      assert.match((await examine())[0] ?? '', /^ok \| /);
       child.kill('SIGSTOP');
-      // The kernel stops it a moment later.
+      // The kernel stops the process asynchronously.
       for (let tries = 0; tries < 100 && findProcess(child.pid ?? 0)?.stopped !== 'yes'; tries += 1)
         await setTimeout(10);
-      const [stopped = ''] = await look();
+      const [stopped = ''] = await examine();
       assert.match(stopped, /^warn \| ns\/pid: process \d+ is stopped \(SIGSTOP, a debugger\)/);
       assert.ok(stopped.endsWith(` | kill -CONT ${child.pid}`), stopped);
     } finally {
@@ -56,7 +56,7 @@ describe('doctor on the processes of workers', () => {
     }
   });
 
-  it('warns of a process that is uncertain, and leaves a dead one to its group', () => {
+  it('warns of an uncertain process, and leaves a dead one to the finding of its group', () => {
     assert.deepEqual(
       judged([
         { worker: 'a', kind: 'unknown', reason: 'two have the socket', hint: 'give `process.unit`' },

@@ -30,13 +30,13 @@ describe('the sandbox', () => {
     it(`${what}: ${state}`, () => assert.equal(judgeSandbox(facts).state, state));
   }
 
-  it('says which program is missing, and how to get it', () => {
+  it('names the missing program and the command that installs it', () => {
     const { text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: missing });
     assert.equal(text, 'bwrap not found: 1 command that cannot run');
     assert.match(next ?? '', /^apt-get install bubblewrap/);
   });
 
-  it('warns where vsock and io_uring are open to a command, and not where there is none', () => {
+  it('warns if vsock and io_uring are open to a command, but not without commands', () => {
     const open = { ...on, systemCalls: 'open' } as const;
     const { state, text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: open });
     assert.deepEqual([state, next], ['warn', 'see docs/sandbox.md']);
@@ -44,7 +44,7 @@ describe('the sandbox', () => {
     assert.equal(judgeSandbox({ mode: 'required', commands: 0, seen: open }).state, 'ok');
   });
 
-  it('says that shared memory has no bound where the agent has no control groups', () => {
+  it('notes that shared memory is unbounded if the agent has no control groups', () => {
     const facts = { mode: 'auto', commands: 1, seen: on } as const;
     assert.match(
       judgeSandbox({ ...facts, memory: 'each-process' }).text,
@@ -53,19 +53,19 @@ describe('the sandbox', () => {
     assert.doesNotMatch(judgeSandbox({ ...facts, memory: 'each-command' }).text, /memfd/);
   });
 
-  it('says what is in force', () => {
+  it('names the user and the user namespace of the test command', () => {
     const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
     assert.equal(text, 'a test command was confined as nobody, user namespace: yes');
   });
 
-  it('is as the agent has tried it, whatever this user may do', async () => {
+  it('reports the test of the agent, whatever this user may do', async () => {
     const reason = 'No permissions to create a new namespace';
     const sandbox = { mode: 'required', state: 'unusable', reason } as const;
     const config = { sandbox: 'required', bundles: [{ checks: [{ kind: 'run' }] }], workers: [] };
     for (const kind of ['agent', 'file'] as const) {
       const context = { config, hostStatus: { kind, report: { sandbox }, ageMs: 1 } };
-      const [[, look] = []] = sandboxChecks(context as unknown as DoctorContext);
-      const found = await look?.();
+      const [[, examine] = []] = sandboxChecks(context as unknown as DoctorContext);
+      const found = await examine?.();
       assert.match(JSON.stringify(found), /No permissions to create a new namespace, tested by the agent/);
     }
     const seen = { state: 'on', user: 'agent', userNamespace: 'yes' } as const;

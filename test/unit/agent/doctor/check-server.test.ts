@@ -22,23 +22,23 @@ describe('a mirror', () => {
   };
   const cases: readonly (readonly [string, MirrorFacts, string])[] = [
     ['that answers', well, 'ok'],
-    ['that says not modified', { ...well, answer: { status: 304, tookMs: 5 } }, 'ok'],
-    ['whose certificate lasts', { ...well, certificateEndsAtMs: nowMs + 54 * dayMs }, 'ok'],
-    ['whose certificate ends soon', { ...well, certificateEndsAtMs: nowMs + 13 * dayMs }, 'warn'],
+    ['with status 304', { ...well, answer: { status: 304, tookMs: 5 } }, 'ok'],
+    ['with a certificate of 54 days', { ...well, certificateEndsAtMs: nowMs + 54 * dayMs }, 'ok'],
+    ['with a certificate of 13 days', { ...well, certificateEndsAtMs: nowMs + 13 * dayMs }, 'warn'],
     ['that is slow', { ...well, answer: { status: 200, tookMs: 4000 } }, 'warn'],
-    ['that holds no repository', { ...well, answer: { status: 404, tookMs: 5 } }, 'FAIL'],
-    ['that is away', away, 'FAIL'],
+    ['without a repository', { ...well, answer: { status: 404, tookMs: 5 } }, 'FAIL'],
+    ['that cannot be reached', away, 'FAIL'],
   ];
   for (const [what, facts, state] of cases) {
     it(`${what}: ${state}`, () => assert.equal(judgeMirrors([facts])[0]?.state, state));
   }
 
-  it('says status, time and the days of the certificate', () => {
+  it('is reported with status, duration and the days of its certificate', () => {
     const [judged] = judgeMirrors([{ ...well, certificateEndsAtMs: nowMs + 54 * dayMs - 1000 }]);
     assert.equal(judged?.text, `${url}: 200 in 38 ms, certificate 54 d left`);
   });
 
-  it('that is away is a warning while another one answers', () => {
+  it('is only a warning while another mirror answers', () => {
     assert.deepEqual(
       judgeMirrors([away, well]).map(({ state }) => state),
       ['warn', 'ok'],
@@ -54,12 +54,12 @@ describe('the clock', () => {
   const releasedAtMs = Date.UTC(2030, 0, 10);
   const facts = { nowMs: releasedAtMs, releasedAtMs };
   const cases: readonly (readonly [string, Partial<Parameters<typeof judgeClock>[0]>, string])[] = [
-    ['with the server', { aheadMs: 900 }, 'ok'],
-    ['without a server that tells its time', {}, 'ok'],
+    ['equal to that of the server', { aheadMs: 900 }, 'ok'],
+    ['without a server that sends a Date', {}, 'ok'],
     ['a little behind', { aheadMs: -4100 }, 'warn'],
     ['a little ahead', { aheadMs: 60_000 }, 'warn'],
-    ['so far off that releases are refused', { aheadMs: -3_600_000 }, 'FAIL'],
-    ['behind what was signed', { aheadMs: 0, behindSignedMs: dayMs }, 'FAIL'],
+    ['so far behind that releases are refused', { aheadMs: -3_600_000 }, 'FAIL'],
+    ['behind the newest signature', { aheadMs: 0, behindSignedMs: dayMs }, 'FAIL'],
     ['before the release of the program', { aheadMs: 0, nowMs: releasedAtMs - dayMs - 1 }, 'FAIL'],
     ['on the day of the release', { aheadMs: 0, nowMs: releasedAtMs - dayMs }, 'ok'],
     ['of a host without a known release', { aheadMs: 0, nowMs: 0, releasedAtMs: undefined }, 'ok'],
@@ -68,7 +68,7 @@ describe('the clock', () => {
     it(`${what}: ${state}`, () => assert.equal(judgeClock({ ...facts, ...given }).state, state));
   }
 
-  it('says how far, which way, and what sets it', () => {
+  it('is reported with amount and direction of the difference, and the command that sets it', () => {
     const { text, next } = judgeClock({ ...facts, aheadMs: -4100 });
     assert.deepEqual([text, next], ['4.1 s behind the server', 'timedatectl set-ntp true']);
     assert.equal(judgeClock({ ...facts, aheadMs: 400 * dayMs }).text, '400 d ahead of the server');
@@ -97,17 +97,17 @@ describe('trust', () => {
     ['of an offline role that ends soon', { roles: [role('targets', 13)] }, 'warn'],
     ['of a role that has expired', { roles: [role('timestamp', -1), role('root', 211)] }, 'FAIL'],
     ['before the first contact', { roles: [] }, 'warn'],
-    ['without a root to begin with', { roles: [], rootUnread: 'ENOENT' }, 'FAIL'],
-    ['in a release that no key vouches for', { untrusted: true }, 'FAIL'],
-    ['that the server does not keep', { trouble: wrongKey }, 'FAIL'],
-    ['that the server does not keep, before the first contact', { trouble: wrongKey, roles: [] }, 'FAIL'],
+    ['without a bootstrap root', { roles: [], rootUnread: 'ENOENT' }, 'FAIL'],
+    ['in a release that no trusted key signed', { untrusted: true }, 'FAIL'],
+    ['with rejected metadata', { failure: wrongKey }, 'FAIL'],
+    ['with rejected metadata, before the first contact', { failure: wrongKey, roles: [] }, 'FAIL'],
   ];
   for (const [what, facts, state] of cases) {
     it(`${what}: ${state}`, () => assert.equal(judgeTrust({ ...well, ...facts }).state, state));
   }
 
-  it('says what was wrong with the metadata that came, and what to do about that', () => {
-    assert.deepEqual(judgeTrust({ ...well, trouble: wrongKey }), {
+  it('fails with message and hint of rejected metadata', () => {
+    assert.deepEqual(judgeTrust({ ...well, failure: wrongKey }), {
       state: 'FAIL',
       text: 'timestamp: no key',
       next: 'Check `root`.',
@@ -115,14 +115,14 @@ describe('trust', () => {
     });
   });
 
-  it('names the command that renews the role which ends first', () => {
+  it('names the command that renews the role that expires first', () => {
     const next = (...roles: ReturnType<typeof role>[]) => judgeTrust({ ...well, roles }).next ?? '';
     assert.match(next(role('root', 13)), /`writ root rotate`/);
     assert.match(next(role('targets', 13)), /`writ sign --role targets`/);
     assert.match(next(role('timestamp', -1)), /`writ refresh`/);
   });
 
-  it('does not need the bootstrap root any more when it has trusted metadata', () => {
+  it('does not need the bootstrap root once metadata is trusted', () => {
     assert.equal(judgeTrust({ ...well, rootUnread: 'ENOENT' }).state, 'ok');
   });
 });
@@ -135,7 +135,7 @@ describe('names', () => {
     resolverGroups: ['resolver'],
   };
 
-  it('that only a worker of Writ can resolve are a warning', () => {
+  it('are a warning if only a worker of Writ can resolve them', () => {
     const { state, text } = judgeNames(loop);
     assert.equal(state, 'warn');
     assert.match(text, /127\.0\.0\.1 resolves policy\.example\.net.*resolver/);
@@ -147,7 +147,7 @@ describe('names', () => {
     ['of a repository that has an address or a directory', { names: [] }],
     ['that a second nameserver knows', { nameservers: ['127.0.0.1', '192.0.2.1'] }],
     ['asked through systemd-resolved', { nameservers: ['127.0.0.53'] }],
-    ['of a host whose workers are no resolvers', { resolverGroups: [] }],
+    ['of a host without resolvers among its workers', { resolverGroups: [] }],
     ['of a host without resolv.conf', { nameservers: [] }],
   ];
   for (const [what, facts] of fine) {

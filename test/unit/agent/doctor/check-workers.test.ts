@@ -13,32 +13,37 @@ const dead = (worker: string): MemberFacts => ({ worker, liveness: 'dead' });
 describe('a group of workers', () => {
   const group: GroupFacts = { group: 'resolver', driver: 'kresd', min: 0, members: [alive('1'), alive('2')] };
   const cases: readonly (readonly [string, Partial<GroupFacts>, string, RegExp])[] = [
-    ['that lives', {}, 'ok', /2 workers, all alive$/],
+    ['with living workers', {}, 'ok', /2 workers, all alive$/],
     [
-      'whose life cannot be seen',
+      'of unknown liveness',
       { members: [{ worker: '1', liveness: 'unknown' }] },
       'ok',
-      /1 worker, of unknown life/,
+      /1 worker, liveness unknown/,
     ],
     ['with a dead one', { members: [alive('1'), dead('2')] }, 'warn', /1 of 2 dead: 2/],
-    ['of the dead', { members: [dead('1'), dead('2')] }, 'FAIL', /2 of 2 dead/],
-    ['with fewer living than must be', { members: [alive('1'), dead('2')], min: 2 }, 'FAIL', /1 of 2 dead/],
+    ['with dead workers only', { members: [dead('1'), dead('2')] }, 'FAIL', /2 of 2 dead/],
+    [
+      'with fewer living workers than required',
+      { members: [alive('1'), dead('2')], min: 2 },
+      'FAIL',
+      /1 of 2 dead/,
+    ],
     ['that is empty', { members: [] }, 'warn', /has no worker now/],
-    ['that is empty and must not be', { members: [], min: 1 }, 'FAIL', /at least 1 wanted/],
+    ['that is empty and requires a worker', { members: [], min: 1 }, 'FAIL', /at least 1 wanted/],
     ['with too few', { min: 3 }, 'FAIL', /2 found, at least 3/],
     [
-      'with one not told',
+      'with a pending worker',
       { members: [alive('1'), { ...alive('2'), state: 'unreachable' }] },
       'warn',
       /1 of 2 not notified/,
     ],
     [
-      'with too few, one of them not told',
+      'with too few, one of them pending',
       { members: [{ ...alive('1'), state: 'unreachable' }], min: 2 },
       'FAIL',
       /1 found, at least 2/,
     ],
-    ['that nobody can list', { unlisted: 'permission denied' }, 'FAIL', /permission denied/],
+    ['that cannot be listed', { unlisted: 'permission denied' }, 'FAIL', /permission denied/],
   ];
   for (const [what, facts, state, text] of cases) {
     it(`${what}: ${state}`, () => {
@@ -56,13 +61,13 @@ describe('a group of workers', () => {
 
 describe('a group of workers, as a running agent knows it', () => {
   const group = { group: 'limits', workers: 2, confirmed: 2, min: 1, findings: [] } as const;
-  const gone = { level: 'critical', code: 'WORKERS_MISSING', text: 'group limits has no worker' } as const;
+  const missing = { level: 'critical', code: 'WORKERS_MISSING', text: 'group limits has no worker' } as const;
   const slow = { level: 'warning', code: 'WORKER_UNREACHABLE', text: 'limits/w1: silent\nmore' } as const;
   const cases: readonly (readonly [string, Parameters<typeof judgeByAgent>, string])[] = [
-    ['that is well', [group, { generation: 1 }], 'ok limits: 2 workers, 2 confirmed what is active'],
+    ['without findings', [group, { generation: 1 }], 'ok limits: 2 workers, 2 confirmed what is active'],
     [
-      'that is gone',
-      [{ ...group, workers: 0, findings: [gone] }, { generation: 1 }],
+      'with a missing worker',
+      [{ ...group, workers: 0, findings: [missing] }, { generation: 1 }],
       'FAIL limits: group limits has no worker [WORKERS_MISSING]',
     ],
     [
@@ -79,9 +84,9 @@ describe('a group of workers, as a running agent knows it', () => {
   ];
   for (const [what, given, expected] of cases)
     it(`${what}: ${expected}`, () => {
-      const said = judgeByAgent(...given).map(({ state, text, code }) =>
+      const findings = judgeByAgent(...given).map(({ state, text, code }) =>
         [state, text, ...(code === undefined ? [] : [`[${code}]`])].join(' '),
       );
-      assert.deepEqual(said, [expected]);
+      assert.deepEqual(findings, [expected]);
     });
 });

@@ -1,4 +1,4 @@
-// `writ doctor` on real directories, servers and processes: what it sees, and that it leaves no trace.
+// `writ doctor` on real directories, servers and processes: its findings, and that it changes nothing.
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -46,7 +46,7 @@ function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): vo
 const of = (findings: readonly DoctorFinding[], check: DoctorCheck): string[] =>
   findings.filter((one) => one.check === check).map(({ state, text }) => `${state} ${text}`);
 
-/** All but the time of the directory in which a rename is tried on overlayfs. */
+/** Without the time of the directory in which doctor tests a rename on overlayfs. */
 function stateOf(host: InstalledHost): object {
   const { 'state/staging': _, ...rest } = directoryState(host.dir.path) as Record<string, unknown>;
   return rest;
@@ -60,7 +60,7 @@ describe('writ doctor', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('finds a host well, and changes nothing on it', async () => {
+  it('reports a healthy host as ok, and changes nothing on it', async () => {
     using host = copyHost(installed);
     const stands = stateOf(host);
     const findings = await examine(host);
@@ -76,7 +76,7 @@ describe('writ doctor', () => {
     assert.match(of(findings, 'trust')[0] ?? '', /^ok timestamp v2 \d d/);
   });
 
-  it('goes on without a configuration that can be read', async () => {
+  it('continues without a readable configuration', async () => {
     using host = copyHost(installed);
     host.configure({ bundles: [], scrub: { every: 'often' } });
     const findings = await examine(host);
@@ -88,14 +88,14 @@ describe('writ doctor', () => {
     assert.equal((await examine(host))[0]?.code, 'CONFIG_SYNTAX');
   });
 
-  it('sees that others can change the state directory', async () => {
+  it('fails if other users can change the state directory', async () => {
     using host = copyHost(installed);
     chmodSync(host.paths.state, 0o777);
     const found = (await examine(host)).find(({ check }) => check === 'state');
     assert.deepEqual([found?.state, found?.code], ['FAIL', 'PATH_UNSAFE']);
   });
 
-  it('asks a server for its time and its timestamp', async () => {
+  it('compares the clock with the Date of the server', async () => {
     using host = copyHost(installed);
     const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0 });
     try {
@@ -113,7 +113,7 @@ describe('writ doctor', () => {
     }
   });
 
-  it('compares the clock with the release of the program that it is given', async () => {
+  it('compares the clock with the release date of the program', async () => {
     using host = copyHost(installed);
     const nowMs = systemClock.nowMs();
     const dayMs = 86_400_000;
@@ -122,7 +122,7 @@ describe('writ doctor', () => {
     assert.match(of(await examine(host, { releasedAtMs: nowMs }), 'clock')[0] ?? '', /^ok /);
   });
 
-  it('adds the age of an answer that a cache has kept to the time of its server', async () => {
+  it('adds the Age of a cached answer to the Date of its server', async () => {
     using host = copyHost(installed);
     const hourMs = 3_600_000;
     const cache = createHttpServer((_, response) => {
@@ -138,7 +138,7 @@ describe('writ doctor', () => {
     }
   });
 
-  it('tells the days of a certificate, and that a server is not to be believed', async () => {
+  it('reports the days of a certificate, and a server that is not trusted', async () => {
     using host = copyHost(installed);
     const tls = await makeCertificate(host.dir.path, 'server');
     const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0, tls });
@@ -153,7 +153,7 @@ describe('writ doctor', () => {
     }
   });
 
-  it('takes one mirror that is away for a warning, all of them for a failure', async () => {
+  it('warns if one mirror cannot be reached, and fails if none can', async () => {
     using host = copyHost(installed);
     host.configure({ repository: ['http://127.0.0.1:9/', `file://${host.repository}`] });
     const both = of(await examine(host), 'server').map((one) => one.slice(0, 4));
@@ -163,7 +163,7 @@ describe('writ doctor', () => {
     assert.deepEqual([found?.state, found?.code], ['FAIL', 'SERVER_UNREACHABLE']);
   });
 
-  it('sees who of a group is there, and whether its user can read policy', async () => {
+  it('reports the members of a group, and whether their user can read policy', async () => {
     using host = copyHost(installed);
     const pidFile = host.dir.join('ns.pid');
     host.configure({ workers: [group({ signal: 'HUP', pidFile, min: 1 })] });
@@ -176,7 +176,7 @@ describe('writ doctor', () => {
     assert.match(of(there, 'permissions')[0] ?? '', new RegExp(`^ok .* uid ${process.geteuid?.()}$`));
   });
 
-  it('says of a ledger that is gone what status and health say, and misses no worker by it', async () => {
+  it('reports a lost ledger as status and health do, and no missing worker because of it', async () => {
     using host = copyHost(installed);
     const pidFile = host.dir.join('ns.pid');
     writeFileSync(pidFile, `${process.pid}\n`);
@@ -200,7 +200,7 @@ describe('writ doctor', () => {
     assert.deepEqual(stateOf(host), stands);
   });
 
-  it('knows the user of a worker that supervisord runs, also where each tell makes another process', async () => {
+  it('finds the user of a worker of supervisord, also if each notification starts a new process', async () => {
     using host = copyHost(installed);
     const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: process.pid };
     const fake = await startFakeSupervisord(host.dir.join('s'), (method) =>
@@ -218,36 +218,32 @@ describe('writ doctor', () => {
   });
 
   const asOwner = process.getuid?.() === 0 ? {} : { skip: 'only root can give a socket away' };
-  it(
-    'knows the user of a socket by its owner, who is nobody it knows where that is root',
-    asOwner,
-    async () => {
-      using host = copyHost(installed);
-      mkdirSync(host.dir.join('control'));
-      const kresd = {
-        kresd: host.dir.join('control', '*'),
-        command: 'policy_reset()',
-        expect: '0',
-        confirms: true,
-      };
-      host.configure({ workers: [group(kresd)] });
-      const server = createServer().listen(host.dir.join('control', '1'));
-      await once(server, 'listening');
-      try {
-        // Whoever binds a socket as root may be somebody else by now, and its inode is the pid of nobody.
-        assert.match(
-          of(await examine(host), 'permissions')[0] ?? '',
-          /^skip .*: the users of the workers are unknown$/,
-        );
-        chownSync(host.dir.join('control', '1'), 65_534, 65_534);
-        assert.match(of(await examine(host), 'permissions')[0] ?? '', /^(ok|FAIL) .*uid 65534/);
-      } finally {
-        server.close();
-      }
-    },
-  );
+  it('takes the owner of a socket for its user, except root', asOwner, async () => {
+    using host = copyHost(installed);
+    mkdirSync(host.dir.join('control'));
+    const kresd = {
+      kresd: host.dir.join('control', '*'),
+      command: 'policy_reset()',
+      expect: '0',
+      confirms: true,
+    };
+    host.configure({ workers: [group(kresd)] });
+    const server = createServer().listen(host.dir.join('control', '1'));
+    await once(server, 'listening');
+    try {
+      // A process that binds a socket as root may have changed its user since, and the inode of the socket names no process.
+      assert.match(
+        of(await examine(host), 'permissions')[0] ?? '',
+        /^skip .*: the users of the workers are unknown$/,
+      );
+      chownSync(host.dir.join('control', '1'), 65_534, 65_534);
+      assert.match(of(await examine(host), 'permissions')[0] ?? '', /^(ok|FAIL) .*uid 65534/);
+    } finally {
+      server.close();
+    }
+  });
 
-  it('says of workers what it can where the policy cannot be read', async () => {
+  it('reports workers even if the policy cannot be read', async () => {
     using host = copyHost(installed);
     host.configure({ workers: [group({ signal: 'HUP', pidFile: host.dir.join('ns.pid') })] });
     const bundle = join(host.paths.policy, 'current', 'dns-edge');
@@ -259,7 +255,7 @@ describe('writ doctor', () => {
     assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be checked/);
   });
 
-  it('sees that a control socket is left by the dead', async () => {
+  it('detects the control socket of a dead agent', async () => {
     using host = copyHost(installed);
     mkdirSync(host.dir.join('control'));
     const kresd = {
@@ -296,7 +292,7 @@ describe('writ doctor', () => {
   });
 
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can open port 53' };
-  it('takes whoever listens on port 53 for a resolver', asRoot, async () => {
+  it('treats a worker that listens on port 53 as a resolver', asRoot, async () => {
     using host = copyHost(installed);
     const socket = createSocket('udp4').bind(53, '127.53.53.53');
     await once(socket, 'listening');
