@@ -36,7 +36,7 @@ import type { CycleEnd } from '../job/cycle-result.js';
 import { isEndedForAnotherJob } from '../job/exclusive.js';
 import { readHistory, requireHistory } from '../job/history.js';
 import { watchDownloads } from '../report/download-watch.js';
-import { type AgentObserver, allOf } from '../report/observer.js';
+import { type AgentObserver, combineObservers } from '../report/observer.js';
 import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
@@ -99,7 +99,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     identity: () => identityOf(host(), installId),
     status: () => agent.status(),
   });
-  const observers = allOf([feed.observer, downloads.observer, fleet.observer, ...(options.observers ?? [])]);
+  const observers = combineObservers([
+    feed.observer,
+    downloads.observer,
+    fleet.observer,
+    ...(options.observers ?? []),
+  ]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const exits = createPolicyExits();

@@ -1,5 +1,5 @@
-// Bundles whose active release the publisher has withdrawn, and what keeps this host from leaving it. Reads what a status has
-// read, and the repository's last offer.
+// Active releases that the publisher has withdrawn, and why this host still uses them. Reads the facts of a status and the trusted
+// metadata of the repository.
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
@@ -10,7 +10,7 @@ import { withdraws } from '../../core/release/withdrawn.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import type { Facts } from './status-facts.js';
 
-/** @returns ACTIVE_WITHDRAWN for each; `facts.why` says what has kept the host on it, once that is known */
+/** @returns ACTIVE_WITHDRAWN for each; `facts.why` is the reason why the host still uses the release, left out if unknown */
 export function withdrawnProblems(facts: Facts, last: CycleResult | undefined): Problem[] {
   const { host, active } = facts;
   return host.config.bundles.flatMap(({ name, channel }) => {
@@ -26,7 +26,7 @@ export function withdrawnProblems(facts: Facts, last: CycleResult | undefined): 
   });
 }
 
-/** @returns in words; undefined where no cycle has tried it yet */
+/** @returns the reason as a text; undefined before a cycle has tried the offered release */
 function whyNotLeft(
   { ledger, nowMs }: Facts,
   { bundle, serial }: ReleaseInfo,

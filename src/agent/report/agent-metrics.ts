@@ -1,6 +1,6 @@
-// What the agent notifies Prometheus, by name. An observer: counters grow at the end of a cycle, gauges are read from the last
-// report when somebody asks. Names are a promise. Labels come from the configuration and from fixed sets, never from
-// what workers, servers or bundles say, except for delegated roles, of which the first few have a series.
+// Prometheus metrics of the agent. Counters grow at the end of a cycle; gauges are computed from the last report at each scrape. Names
+// are stable. Labels come from the configuration and from fixed sets, and never from workers, servers or bundles, which could create
+// series without bound. The exception are delegated roles, with a series for the first 64.
 import { outcomes } from '../../core/cycle/sync-machine.js';
 import { judgeHostHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';
@@ -11,11 +11,11 @@ import type { AgentObserver } from './observer.js';
 
 export interface AgentMetrics {
   readonly observer: AgentObserver;
-  /** Prometheus' text, as of the last report. */
+  /** The metrics in the text format of Prometheus, as of the last report. */
   text(): Promise<string>;
 }
 
-/** @param nowMs epoch milliseconds, for what is counted from now */
+/** @param nowMs returns epoch milliseconds, for ages */
 export function createAgentMetrics(metrics: Metrics, nowMs: () => number): AgentMetrics {
   const counters = countersOf(metrics);
   const fill = gaugesOf(metrics);
@@ -26,7 +26,7 @@ export function createAgentMetrics(metrics: Metrics, nowMs: () => number): Agent
       onStatus: (next) => {
         report = next;
         const counts: Readonly<Record<string, number>> = { ...next.scrub?.counts };
-        // Kept in the ledger: a restart of the agent goes on with them.
+        // The counts are in the ledger, so they continue after a restart of the agent.
         for (const [result, count] of Object.entries(counts))
           counters.scrubs.add({ result }, Math.max(0, count - (scrubs[result] ?? 0)));
         scrubs = counts;
@@ -71,7 +71,7 @@ function countSteps(counters: Counters, { story }: CycleEnd): void {
   }
 }
 
-/** What a gauge means, then the names of its labels. */
+/** The help text of each gauge, then the names of its labels. */
 const gauges = {
   info: ['The agent; its value is always 1.', 'version', 'host'],
   health: ['As `writ health`: 0 ok, 1 warning, 2 critical.'],
@@ -103,14 +103,14 @@ const gauges = {
 type GaugeName = keyof typeof gauges;
 type Series = readonly [value: number | undefined, labels: Readonly<Record<string, string>>];
 
-/** More delegated roles than a repository has; of more, the first ones have a series. */
+/** Bounds the series; a usual repository has fewer roles. */
 const maxRoles = 64;
 const workerStates = ['confirmed', 'notified', 'refused', 'unreachable', 'pending'] as const;
 const bakeStates = ['baking', 'settled', 'failed'] as const;
 const freshnessStates = ['fresh', 'stale', 'frozen', 'refused'] as const;
 const levels = { ok: 0, warning: 1, critical: 2 } as const;
 
-/** @returns of each gauge its value, or its series; one that is not known has none */
+/** @returns the value or the series of each gauge; undefined for an unknown value, which gets no series */
 function valuesOf(
   report: StatusReport,
   nowMs: number,
@@ -164,12 +164,12 @@ function valuesOf(
   };
 }
 
-/** @returns 1 for the value that is, 0 for each that could be */
+/** @returns a series with 1 for the current value and with 0 for each other one */
 function oneOf(all: readonly string[], current: string, label: string): Series[] {
   return all.map((one) => [Number(one === current), { [label]: one }]);
 }
 
-/** @returns fills every gauge from a report */
+/** @returns a function that sets every gauge from a report */
 function gaugesOf(metrics: Metrics): (report: StatusReport, nowMs: number) => void {
   const made = Object.entries(gauges).map(([name, [help, ...labels]]) => {
     const gauge = metrics.gauge({ name: `writ_agent_${name}`, help, labels });

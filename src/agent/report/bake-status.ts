@@ -1,5 +1,5 @@
-// Where the active release of each bundle stands in its bake time, and what its bake time waits for. For a status report: it decides
-// nothing. Reads the ledger alone.
+// The bake time of the active release of each bundle, and the condition that it waits for, for the status report. Decides nothing;
+// reads only the ledger.
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { BakeStatus, BakeWait, CommandObservation, StatusReport } from '../../core/status/status.js';
@@ -29,12 +29,12 @@ import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 /** Three observations of a command that makes one each 10 s. */
 const observationValidMs = 30_000;
 
-/** @returns what a command publishes after each observation of these bundles */
+/** @returns the member that a command writes to the status file after each observation of these bundles */
 export function startObservation(bundles: readonly string[], nowMs: number): CommandObservation {
   return { untilMs: nowMs + observationValidMs, bundles };
 }
 
-/** @returns the observation that a command published; undefined where the command made none lately, or the clock was set back */
+/** @returns the observation of a command; undefined if it has expired, or if the clock was set back since */
 export function readObservation(
   known: Pick<StatusReport, 'observation'> | undefined,
   nowMs: number,
@@ -53,7 +53,7 @@ export interface BakeFacts {
   readonly isObserved: boolean;
 }
 
-/** @returns undefined for a release without a bake time, and where no agent of this version has run yet */
+/** @returns undefined for a release without a bake time, and before the first run of an agent of this version */
 export function bakeStatus(
   { config }: Pick<Host, 'config'>,
   ledger: Ledger,
@@ -87,20 +87,23 @@ export function bakeStatus(
   return settled && { state: 'settled', atMs: settled.atMs, observed: settled.isObserved };
 }
 
-/** @returns how long a notification of a worker that uses the bundle may take, with its probe */
+/** @returns milliseconds that the slowest group with this bundle may need for a notification and its probe */
 function longestDeadlineMs({ workers }: Host['config'], bundle: string): number {
   const using = workers.filter((one) => one.uses.includes(bundle));
   return Math.max(0, ...using.map(({ reset, probe }) => (reset?.timeoutMs ?? 0) + (probe?.deadlineMs ?? 0)));
 }
 
-/** An agent writes observed time to the ledger now and then. While the bake time passes, the time since then has passed too. */
+/**
+ * The agent writes observed time to the ledger at intervals only. While the bake time passes, the time since the last write counts too.
+ * @returns milliseconds
+ */
 function leftNow(bake: Bake, facts: BakeWaitFacts): number {
   const isStopped = isUntaken(bake) || isUnobservedYet(bake) || findStop(bake, facts) !== undefined;
   const sinceMs = isStopped ? 0 : Math.max(0, facts.nowMs - bake.seenAtMs);
   return Math.max(0, bakeLeftMs(bake, facts.forMs) - sinceMs);
 }
 
-/** @returns the members of its set that bake still; undefined until the bake time of this bundle is over */
+/** @returns the other bundles of its set that still bake; undefined until the bake time of this bundle is over */
 function findSetWait(
   config: Host['config'],
   ledger: Ledger,
@@ -134,7 +137,7 @@ function endsSince(
 }
 
 export interface BakeWaitFacts extends Pick<BakeFacts, 'isObserved'> {
-  /** Those that use the bundle. */
+  /** The groups that use the bundle. */
   readonly groups: readonly BakingGroup[];
   readonly forMs: number;
   readonly nowMs: number;
@@ -157,10 +160,10 @@ function findStop(bake: Bake, { groups, nowMs, isObserved }: BakeWaitFacts): Bak
   if (!isObserved) return { what: 'agent' };
   if (isUntakenNow(bake, { groups })) {
     const untaken = untakenGroups(groups);
-    // Where the last look found a process dead, the ledger does not have it.
+    // If the last observation found a dead process, the ledger does not show it: name all groups.
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
   }
-  // The agent has started a moment ago, or notifies workers for long.
+  // The agent has just started, or a notification of workers takes long.
   if (isUnseen(bake, nowMs)) return { what: 'observation' };
   const successors = findSuccessors(groups, bake);
   if (successors.length > 0) return { what: 'successor', of: successors };

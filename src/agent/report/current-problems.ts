@@ -1,5 +1,5 @@
-// What is wrong with a host now: of what the last cycle met only what no judge knows better. Reads nothing: what it judges
-// is status-facts'.
+// The current problems of a host. A judge computes its codes from the facts of now; of the last cycle, only problems without a judge
+// are reported, because the others may be over. Reads nothing: status-facts gathers the facts.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
@@ -20,26 +20,27 @@ import { lostContactErrors } from '../settled/lost-contact.js';
 import type { Ledger } from '../state/ledger.js';
 import { restoreProblems } from '../state/restore-memory.js';
 import { withdrawnProblems } from './active-withdrawn.js';
-import { isRemembered } from './refusal-status.js';
+import { isRememberedRefusal } from './refusal-status.js';
 import type { AgentFacts, Facts } from './status-facts.js';
-import { areKnown } from './worker-status.js';
+import { areWorkersKnown } from './worker-status.js';
 
 interface Judge {
-  /** Codes that are judged here alone: what the last cycle met of them may be over. */
+  /** Codes that only this judge reports: a problem of the last cycle with such a code may be over. */
   readonly codes: readonly ErrorCode[];
-  /** @returns what is wrong now */
+  /** @returns the current problems with these codes */
   readonly judge: (facts: Facts, last: AgentFacts['last']) => readonly Problem[];
 }
 
-const unsaid = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
+const implicitRefusals = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
 
 const judges: readonly Judge[] = [
   { codes: ['STATE_VANISHED'], judge: ({ vanished }) => (vanished === undefined ? [] : [vanished]) },
-  // The last cycle names the releases that were kept off by it.
+  // No codes, because the problems of the last cycle name the releases that the block stopped.
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {
     codes: [...currentWorkerCodes],
-    judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
+    judge: ({ host, active }) =>
+      active === undefined || !areWorkersKnown(host) ? [] : pendingProblems(host),
   },
   {
     codes: ['RESTORE_UNRECORDED'],
@@ -59,44 +60,44 @@ const judges: readonly Judge[] = [
   { codes: ['RELEASE_STALE'], judge: missedProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
-  // Codes of single commands too: those are of the last cycle.
+  // No codes, because commands of the last cycle can have the same codes.
   { codes: [], judge: sandboxProblems },
-  // Said by the members `pause`, `waiting` and `refusals`.
+  // The members `pause`, `waiting` and `refusals` of the report show these.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
-  { codes: unsaid, judge: silenceProblems },
+  { codes: implicitRefusals, judge: silenceProblems },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
 
-/** What is wrong now: of the last cycle only what no judge knows better. */
-export function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[] {
+/** @returns each problem once: unreadable state, problems of the last cycle that no judge covers, and those of all judges */
+export function findCurrentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[] {
   const { ledger, refusals } = facts.host;
   const met = [...(last?.problems ?? []), ...problems].filter((one) => one !== undefined);
   return distinct([
     ...[ledger.condition(), refusals.condition()].filter((one) => one instanceof WritError).map(problemOf),
-    // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
+    // A judge reports the current damage of a scan. Damage that a start or a cycle found itself is not in the ledger, so it stays.
     ...met.filter(
       (one) =>
         !judged.has(one.code) &&
         !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts) &&
         !isEnded(one, facts.ledger) &&
-        !isRemembered(one, facts.refusals, last),
+        !isRememberedRefusal(one, facts.refusals, last),
     ),
     ...facts.unreadable,
     ...judges.flatMap(({ judge }) => judge(facts, last)),
   ]);
 }
 
-/** A person has ended what the last cycle met, or it ended by itself: the next one takes what it kept out. */
+/** Whether an operator has ended a hold or block of the last cycle since, or it ended by itself. */
 function isEnded({ code, facts }: Problem, { holds, blocked }: Ledger): boolean {
   const { bundle, serial } = facts;
-  // A start that could not go back says so without facts: the ledger never had it.
+  // A block without facts comes from a start that could not restore; the ledger has no record of it.
   if (code === 'ACTIVATION_BLOCKED') return blocked === undefined && Object.keys(facts).length > 0;
   const isHeld = holds.some((one) => one.bundle === bundle && one.serial >= Number(serial));
   return code === 'RELEASE_HELD' && !isHeld;
 }
 
-/** A block is in the ledger and in the last cycle's result: it is one problem, notified with its words. */
+/** A block is in the ledger and in the result of the last cycle. Reports one problem, and prefers the one with a message. */
 function distinct(problems: readonly Problem[]): Problem[] {
   return problems.filter((one, index) => {
     const others = problems.filter((other, at) => other.code === one.code && at !== index);
@@ -112,13 +113,13 @@ function blockProblems({ blocked }: Ledger): Problem[] {
   return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
 }
 
-/** The release that failed is active still: nothing could be restored. */
+/** Reports a failed release that is still active because no generation could be restored. */
 function bakeProblems(host: Facts['host'], ledger: Ledger): Problem[] {
   const failed = failedIn(ledger);
   return failed.length === 0 ? [] : [problemOf(bakeError(host, failed))];
 }
 
-/** Nothing shows whether the release works, and without a report its bake time would last unnoticed for ever. */
+/** Reports a release that no worker uses: its bake time can never end, and only this problem shows that. */
 function overdueProblems({ bundles }: Facts): Problem[] {
   return bundles.flatMap(({ bundle, serial, bake }) => {
     if (bake?.untakenSinceMs === undefined) return [];
@@ -128,7 +129,7 @@ function overdueProblems({ bundles }: Facts): Problem[] {
   });
 }
 
-/** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */
+/** Reports a release without a verdict, because a command or worker gave no answer, until this or another release is activated. */
 function silenceProblems({ ledger: { waiting = {} }, nowMs }: Facts): Problem[] {
   return Object.entries(waiting).flatMap(([bundle, wait]) => {
     const { vain, untilMs = nowMs } = wait;
@@ -138,7 +139,7 @@ function silenceProblems({ ledger: { waiting = {} }, nowMs }: Facts): Problem[] 
   });
 }
 
-/** Until when the agent does not poll, as long as it does not; else what the last cycle has met. */
+/** Reports the end of the pause that the server requested; after it, the problem of the last cycle. */
 function busyProblems({ ledger, nowMs }: Facts, last: AgentFacts['last']): Problem[] {
   const met = last?.problems.find(({ code }) => code === 'SERVER_BUSY');
   const untilMs = ledger.retryAfterUntilMs ?? 0;
@@ -153,8 +154,8 @@ function sandboxProblems({ host, ledger }: Facts, last: AgentFacts['last']): Pro
   if (status === undefined) return [];
   const use = { commands: countConfined(host.config), hasWorked: ledger.sandboxWorked === true };
   const error = findSandboxError(status, use);
-  const isSaid = last?.problems.some(({ code }) => code === error?.code) === true;
-  return error === undefined || isSaid ? [] : [problemOf(error)];
+  const isReported = last?.problems.some(({ code }) => code === error?.code) === true;
+  return error === undefined || isReported ? [] : [problemOf(error)];
 }
 
 function staleProblems({ freshness, host }: Facts): Problem[] {
@@ -170,7 +171,7 @@ function missedProblems({ bundles }: Facts): Problem[] {
   );
 }
 
-/** Over with an upgrade of Writ, before any cycle. What is in use stays in use, whatever it requires. */
+/** Ends with an upgrade of Writ, before any cycle. An active release is left out: it stays in use whatever it requires. */
 function requiresProblems({ bundles, host }: Facts): Problem[] {
   const offers = bundles.flatMap(({ bundle, serial, server }) =>
     server === undefined || server.serial === serial ? [] : { bundle, ...server },

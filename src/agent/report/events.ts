@@ -1,6 +1,6 @@
-// What happens on a host, as events with stable names (docs/events.md): made from the end of a cycle and from what two status
-// reports differ in, one line of JSON an event, times as ISO 8601. The observer appends them to a file and owns its bound. A
-// disk that fails changes no outcome: what could not be written is counted and said by the next line.
+// The events of a host, with stable names (docs/events.md): derived from the end of a cycle and from the difference of two status
+// reports; one line of JSON for each event, times as ISO 8601. The observer appends them to a file of bounded size. A disk failure
+// changes no outcome: lost events are counted, and the next line reports their number.
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
 import type { AgentState, StatusReport, WorkerStatus } from '../../core/status/status.js';
@@ -9,7 +9,7 @@ import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { AgentObserver } from './observer.js';
 
-/** Names are a promise: a name is never given another meaning, and new ones may come. */
+/** Names are stable: a name never changes its meaning, and new ones may be added. */
 export const eventNames = [
   'agent.state',
   'cycle.ended',
@@ -40,17 +40,17 @@ export const eventNames = [
 
 export type EventName = (typeof eventNames)[number];
 
-/** Name and members of its own; host and time are added by whoever writes it. */
+/** Name and own members of an event; `eventLines` adds host and time. */
 export interface HostEvent {
   readonly event: EventName;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What one cycle or one change may say; of more, a count. */
+/** Most events of one cycle or one change; the others are counted. */
 export const maxEventsAtOnce = 1000;
 const maxTextCharacters = 500;
 
-/** @returns the events of a cycle, rollback, repair or recovery that has ended; `cycle.ended` first */
+/** @returns the events of a finished cycle, rollback, repair or recovery, with `cycle.ended` first */
 export function eventsOfCycle(result: CycleResult): HostEvent[] {
   const { cycle, trigger, outcome, exitCode, confirmed, changed, durationMs, bundles } = result;
   const { fromGeneration, generation, problems } = result;
@@ -68,7 +68,7 @@ export function eventsOfCycle(result: CycleResult): HostEvent[] {
   ];
 }
 
-/** @returns what was refused now, and is not only remembered as refused */
+/** @returns the bundles with a new refusal, without those that are skipped for a remembered one */
 export function newRefusals({ bundles }: CycleResult): BundleResult[] {
   return bundles.filter(
     ({ outcome, remembered }) => (outcome === 'rejected' || outcome === 'rolled-back') && remembered !== true,
@@ -84,14 +84,14 @@ function refusedEvents(result: CycleResult): HostEvent[] {
   });
 }
 
-/** @returns the event of a state of the agent's process */
+/** @returns the event of a new state of the agent process */
 export function eventOfState(state: AgentState, version: string): HostEvent {
   return event('agent.state', { state, version });
 }
 
-/** @returns what has changed from one report to the next, apart from what the end of a cycle says */
+/** @returns the events of the difference between two reports, without those that the end of a cycle causes */
 export function eventsOfChange(before: StatusReport, after: StatusReport): HostEvent[] {
-  return [freshness, trust, looks, problems, pauses, holds, bakes, workers].flatMap((part) =>
+  return [freshness, trust, scans, problems, pauses, holds, bakes, workers].flatMap((part) =>
     part(before, after),
   );
 }
@@ -113,7 +113,7 @@ function trust(before: StatusReport, after: StatusReport): HostEvent[] {
   });
 }
 
-function looks(before: StatusReport, { scrub }: StatusReport): HostEvent[] {
+function scans(before: StatusReport, { scrub }: StatusReport): HostEvent[] {
   if (scrub === undefined || scrub.outcome === 'intact' || scrub.atMs === before.scrub?.atMs) return [];
   return [event(`policy.${scrub.outcome}`, { found: scrub.found })];
 }
@@ -158,7 +158,7 @@ function holds(before: StatusReport, after: StatusReport): HostEvent[] {
   ];
 }
 
-/** A release that became active again and settled before is no news. */
+/** A release that settled before and became active again causes no event. */
 function bakes(before: StatusReport, after: StatusReport): HostEvent[] {
   return after.bundles.flatMap(({ bundle, channel, serial, bake }) => {
     const old = before.bundles.find((one) => one.bundle === bundle && one.serial === serial);
@@ -190,7 +190,7 @@ function event(name: EventName, fields: Readonly<Record<string, unknown>>): Host
   return { event: name, fields: compact(fields) };
 }
 
-/** Without what is not known, and with texts cut to their bound. */
+/** Drops undefined members, and truncates texts. */
 function compact(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields)
@@ -203,7 +203,7 @@ function isoTime(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : new Date(atMs).toISOString();
 }
 
-/** @returns lines of JSON, each with its end, at most `maxEventsAtOnce` and a count of the others */
+/** @returns lines of JSON, each with a line feed: at most `maxEventsAtOnce`, then a count of the others */
 export function eventLines(
   events: readonly HostEvent[],
   where: { readonly host: string; readonly atMs: number; readonly dropped?: number },
@@ -231,7 +231,7 @@ export interface EventsFileOptions {
 
 export const maxEventsBytes = 10_000_000;
 
-/** @returns the observer that writes; it never throws */
+/** @returns an observer that appends events to the file; it never throws */
 export function createEventsFile(options: EventsFileOptions): AgentObserver {
   let known: StatusReport | undefined;
   let dropped = 0;
@@ -242,7 +242,7 @@ export function createEventsFile(options: EventsFileOptions): AgentObserver {
       append(options, lines);
       dropped = 0;
     } catch (error) {
-      // Said once: a full disk would fill the log too.
+      // Logged once per series of failures, because a full disk would fill the log too.
       if (dropped === 0) options.log.error({ err: error }, 'events could not be written');
       dropped += events.length;
     }
@@ -253,7 +253,7 @@ export function createEventsFile(options: EventsFileOptions): AgentObserver {
     onStatus: (report) => {
       const before = known;
       known = report;
-      // What was before this process is not known: the first report is where changes begin.
+      // The state before this process is unknown, so the first report causes no event.
       if (before !== undefined) write(eventsOfChange(before, report));
     },
   };

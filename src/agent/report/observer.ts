@@ -1,4 +1,4 @@
-// Several observers of an agent as one. Owns the order in which they are notified: the one they were given in.
+// The events of an agent that metrics, events file, status feed and service manager observe.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { AgentState, StatusReport } from '../../core/status/status.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -6,7 +6,8 @@ import type { Work } from '../job/exclusive.js';
 
 export type Observers = Required<AgentObserver>;
 
-export function allOf(observers: readonly AgentObserver[]): Observers {
+/** @returns one observer that notifies the given ones in their order */
+export function combineObservers(observers: readonly AgentObserver[]): Observers {
   const each = (notify: (observer: AgentObserver) => void): void => observers.forEach(notify);
   return {
     onState: (state) => each((one) => one.onState?.(state)),
@@ -18,18 +19,18 @@ export function allOf(observers: readonly AgentObserver[]): Observers {
   };
 }
 
-/** Called after the fact and in its order. Must neither throw nor delay: reporting changes no outcome. */
+/** Each method is called after its event, in the order of the events. It must not throw or wait, because reporting changes no outcome. */
 export interface AgentObserver {
-  /** At each state, `run` when a verified policy is served or awaited. */
+  /** Called at each state of the agent; `run`: a verified policy is active, or the agent waits for the first one. */
   onState?(state: AgentState): void;
-  /** At each change of what `writ status` notifies. */
+  /** Called when the status report changes. */
   onStatus?(report: StatusReport): void;
-  /** At the end of each cycle, rollback, recovery. */
+  /** Called at the end of each cycle, rollback, repair and recovery. */
   onCycle?(end: CycleEnd): void;
-  /** A cycle ended for another job, and begins again: no outcome of its own. */
+  /** Called when a cycle without an outcome ends early for another job, before it starts again. */
   onEndedEarly?(end: CycleEnd): void;
-  /** Whenever a job begins, comes to its next step, and ends: who watches for one that hangs knows it by that. */
+  /** Called when a job begins, reaches its next step, and ends, so that a watchdog can detect a job that hangs. */
   onWork?(work: Work, config: AgentConfig): void;
-  /** A SIGHUP came; later whether the new configuration is in use, or the old one was kept. */
+  /** Called at a SIGHUP (`began`), and when the new configuration is in use (`reloaded`) or was rejected (`kept`). */
   onReload?(phase: 'began' | 'reloaded' | 'kept'): void;
 }

@@ -1,5 +1,5 @@
-// The remembered refusals as status and `writ refusals` tell them: those of releases that could be tried still, and those
-// that newer releases have made history. Reads only; what is remembered, and for how long, is state/refusals'.
+// The remembered refusals for the status report and `writ refusals`: current ones, of releases that could still be tried, and older
+// ones. Reads only; state/refusals decides which refusals are remembered, and how long.
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import type { RefusalsResult } from '../../core/protocol/control-protocol.js';
@@ -12,7 +12,7 @@ export interface RefusalView extends Pick<Host, 'config' | 'refusals'> {
   readonly client: Pick<Host['client'], 'status' | 'knownTarget'>;
 }
 
-/** @returns what is remembered, the oldest first. @throws WritError STATE_DAMAGED */
+/** @returns all remembered refusals, the oldest first. @throws WritError STATE_DAMAGED */
 export function rememberedRefusals(
   host: RefusalView,
   active: ActiveReleases | undefined,
@@ -24,13 +24,13 @@ export function rememberedRefusals(
   });
 }
 
-/** @returns what `writ refusals` lists. @throws WritError STATE_DAMAGED */
+/** @returns the result of `writ refusals`. @throws WritError STATE_DAMAGED */
 export function listRefusals(host: RefusalView & Pick<Host, 'paths'>): RefusalsResult {
   const refusals = rememberedRefusals(host, readActiveReleases(host.paths));
   return { schema: 1, type: 'refusals.result', refusals };
 }
 
-/** @returns the members of a status report */
+/** @returns the members of a status report: current refusals, and the number of older ones if there are any */
 export function refusalMembers(remembered: readonly RememberedRefusal[]): {
   readonly refusals: readonly RefusalStatus[];
   readonly olderRefusals?: number;
@@ -43,8 +43,8 @@ export function refusalMembers(remembered: readonly RememberedRefusal[]): {
   };
 }
 
-/** A no of the last cycle that is remembered against a release is said by the member `refusals`, and not twice. */
-export function isRemembered(
+/** Whether a problem of the last cycle is a remembered refusal, which the member `refusals` already reports. */
+export function isRememberedRefusal(
   { code, message }: Problem,
   remembered: readonly RememberedRefusal[],
   last: CycleResult | undefined,
@@ -52,7 +52,7 @@ export function isRemembered(
   return remembered.some(
     (one) =>
       one.code === code &&
-      // What a check wrote follows in its memory.
+      // The remembered reason continues with the output of the check.
       one.reason.startsWith(message) &&
       last?.bundles.some(({ bundle, toSerial }) => bundle === one.bundle && toSerial === one.serial) === true,
   );
@@ -71,7 +71,7 @@ function offerOf(
     const otherwise = client.status() === undefined ? 'unknown' : 'none';
     return { offered: target?.release.manifest.digest ?? otherwise, activeSerial };
   } catch (error) {
-    // What is stored of the repository cannot be read: a problem of its own.
+    // Unreadable stored metadata is reported as a problem of its own.
     if (!isWritError(error)) throw error;
     return { offered: 'unknown', activeSerial };
   }

@@ -1,5 +1,5 @@
-// Notifies the service manager what the agent is: ready when a verified policy is active and not before, one honest line of
-// status, reloads, the end; and pings its watchdog while work goes on. An observer: it changes no outcome and delays none.
+// Notifies the service manager (sd_notify): READY=1 once a verified policy is active and not before, the status line, reloads and the
+// stop. Pings its watchdog while the running job keeps its deadlines. An observer: it changes no outcome and delays none.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { AgentState, StatusReport } from '../../core/status/status.js';
 import { formatSystemdStatus, hasVerifiedPolicy } from '../../core/status/systemd-text.js';
@@ -13,8 +13,8 @@ import { longestSilenceMs } from './step-bound-rules.js';
 export interface ServiceManager {
   readonly observer: AgentObserver;
   /**
-   * Ends the pings, and resolves when the last word is out.
-   * @param failure what kept the agent from running
+   * Stops the pings, and resolves when the last notification is sent.
+   * @param failure why the agent could not run
    */
   end(failure?: { readonly code: string; readonly message: string }): Promise<void>;
 }
@@ -22,13 +22,13 @@ export interface ServiceManager {
 export interface ServiceManagerOptions {
   readonly notifier: Notifier;
   readonly clock: Clock;
-  /** The agent is told to end. */
+  /** Aborted at a stop request to the agent. */
   readonly stop: AbortSignal;
 }
 
-/** Between two lines of status that are no change of state. */
+/** Least time between two status lines without a change of state. */
 const statusGapMs = 2000;
-/** Between two tries to say that it is ready. */
+/** Time before READY=1 is sent again after a failure. */
 const readyGapMs = 5000;
 
 export function notifyServiceManager(options: ServiceManagerOptions): ServiceManager {
@@ -43,35 +43,35 @@ class Reporter implements ServiceManager {
   #state: AgentState = 'init';
   #report: StatusReport | undefined;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
-  /** The wait until it says once more that it is ready is under way. */
-  #comesAgain = false;
-  /** Reloads that have begun and not ended. */
+  /** Whether a retry of READY=1 is scheduled. */
+  #isRetrying = false;
+  /** The number of reloads in progress. */
   #reloads = 0;
-  #said: string | undefined;
-  /** The wait for the next line of status, when one is under way. */
+  #lastStatus: string | undefined;
+  /** The wait before the next status line; undefined without one. */
   #pause: AbortController | undefined;
   #work: { readonly sinceMs: number; readonly boundMs: number } | undefined;
 
   readonly observer: AgentObserver = {
     onState: (state) => {
       this.#state = state;
-      this.#notifyNews();
+      this.#notifyChange();
     },
     onStatus: (report) => {
       this.#report = report;
-      this.#notifyNews();
+      this.#notifyChange();
     },
-    onWork: (work, config) => this.#noteWork(work, config),
-    onReload: (phase) => this.#noteReload(phase),
+    onWork: (work, config) => this.#recordWork(work, config),
+    onReload: (phase) => this.#recordReload(phase),
   };
 
   constructor({ notifier, clock, stop }: ServiceManagerOptions) {
     this.#notifier = notifier;
     this.#clock = clock;
-    if (stop.aborted) this.#noteStop();
-    stop.addEventListener('abort', () => this.#noteStop(), { once: true });
+    if (stop.aborted) this.#recordStop();
+    stop.addEventListener('abort', () => this.#recordStop(), { once: true });
     const signal = this.#ended.signal;
-    this.#watchdog = runWatchdog({ notifier, clock, works: () => this.#goesOn(), signal });
+    this.#watchdog = runWatchdog({ notifier, clock, works: () => this.#isWorkOnTime(), signal });
   }
 
   async end(failure?: Parameters<ServiceManager['end']>[0]): Promise<void> {
@@ -82,8 +82,8 @@ class Reporter implements ServiceManager {
     await this.#notifier.idle();
   }
 
-  /** Says what has changed: that it is ready at once, another line of status when the last one is old enough. */
-  #notifyNews(): void {
+  /** Sends READY=1 at once, and a new status line no more often than every two seconds. */
+  #notifyChange(): void {
     if (this.#phase === 'stopping' || this.#report === undefined) return;
     if (this.#phase === 'starting' && this.#state === 'run' && hasVerifiedPolicy(this.#report)) {
       this.#phase = 'ready';
@@ -97,19 +97,19 @@ class Reporter implements ServiceManager {
   async #notifyReady(): Promise<void> {
     const sent = await this.#notifier.notify(['READY=1', this.#statusLine()]);
     if (sent === 'sent' || this.#phase !== 'ready') return;
-    // A service manager that was busy for longer than its word waits has lost it, and whoever waits for it would wait
-    // until the next change: on a host where all is well, hours.
+    // A busy service manager can lose READY=1. Without a retry, units that wait for it would wait until the next change, which can take
+    // hours on a healthy host.
     this.#phase = 'starting';
-    if (this.#comesAgain) return;
-    this.#comesAgain = true;
+    if (this.#isRetrying) return;
+    this.#isRetrying = true;
     await this.#clock.sleep(readyGapMs, this.#ended.signal);
-    this.#comesAgain = false;
-    if (!this.#ended.signal.aborted) this.#notifyNews();
+    this.#isRetrying = false;
+    if (!this.#ended.signal.aborted) this.#notifyChange();
   }
 
   async #notifyStatus(): Promise<void> {
     while (!this.#ended.signal.aborted && this.#phase !== 'stopping') {
-      const before = this.#said;
+      const before = this.#lastStatus;
       const line = this.#statusLine();
       if (line === before) return;
       const pause = new AbortController();
@@ -125,12 +125,12 @@ class Reporter implements ServiceManager {
       this.#state === 'init'
         ? 'checking the state of this host'
         : this.#report && formatSystemdStatus(this.#report);
-    this.#said = `STATUS=${text ?? 'starting'}`;
-    return this.#said as NotifyLine;
+    this.#lastStatus = `STATUS=${text ?? 'starting'}`;
+    return this.#lastStatus as NotifyLine;
   }
 
-  /** Before it is ready there is nothing to reload: the READY=1 of a reload would say what is not true. */
-  #noteReload(phase: 'began' | 'reloaded' | 'kept'): void {
+  /** Sends nothing before the agent is ready, because the READY=1 that ends a reload would be false. */
+  #recordReload(phase: 'began' | 'reloaded' | 'kept'): void {
     this.#reloads += phase === 'began' ? 1 : -1;
     if (this.#phase !== 'ready') return;
     if (phase === 'began') {
@@ -140,24 +140,24 @@ class Reporter implements ServiceManager {
     }
   }
 
-  #noteStop(): void {
+  #recordStop(): void {
     this.#phase = 'stopping';
     this.#pause?.abort();
     const work = this.#work;
     void this.#notifier.notify([
       'STOPPING=1',
       `STATUS=${work === undefined ? 'stopping' : 'stopping, after the running work is finished'}`,
-      // A swap is not left half way: what it still does has deadlines of its own.
+      // A swap is finished before the stop; its steps have their own deadlines.
       ...(work === undefined ? [] : ([`EXTEND_TIMEOUT_USEC=${Math.ceil(work.boundMs) * 1000}`] as const)),
     ]);
   }
 
-  #noteWork(work: Work, config: AgentConfig): void {
+  #recordWork(work: Work, config: AgentConfig): void {
     const boundMs = longestSilenceMs(work.kind === 'step' ? work.step : 'none', config);
     this.#work = work.kind === 'ended' ? undefined : { sinceMs: this.#clock.monotonicMs(), boundMs };
   }
 
-  #goesOn(): boolean {
+  #isWorkOnTime(): boolean {
     const work = this.#work;
     return work === undefined || this.#clock.monotonicMs() - work.sinceMs <= work.boundMs;
   }

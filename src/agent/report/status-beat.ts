@@ -1,8 +1,8 @@
-// Writes status.json again while an agent runs, whether or not there is news: who reads it without asking the agent knows by
-// its age whether one is there. Owns how often.
+// Rewrites status.json at a fixed interval while an agent runs, so that a reader without access to the socket can infer from the age of
+// the file whether an agent runs.
 import type { Clock } from '../../platform/time/clock.js';
 
-/** Three of them missed, and nobody vouches for what the file says. */
+/** Readers treat the file as stale after three missed intervals. */
 export const beatEveryMs = 60_000;
 
 export interface BeatOptions {
@@ -11,7 +11,7 @@ export interface BeatOptions {
   readonly write: () => void;
 }
 
-/** Apart from the jobs: a check may take an hour. @returns when the agent is told to end */
+/** Runs beside the jobs, because a check may take an hour. @returns after the stop signal */
 export async function beatUntilStopped({ clock, stop, write }: BeatOptions): Promise<void> {
   while (!stop.aborted) {
     await clock.sleep(beatEveryMs, stop);

@@ -1,5 +1,5 @@
-// What is read of a host for its status report, each thing once. A part that cannot be read is a problem of its own, never
-// an exception. Judges nothing: what is wrong is current-problems'.
+// Gathers the facts of a host for its status report and reads each source once. An unreadable part becomes a problem, and no exception.
+// Decides nothing: current-problems judges the facts.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
@@ -29,7 +29,7 @@ import type { AcceptedRelease, Ledger } from '../state/ledger.js';
 import { type BakeFacts, bakeStatus } from './bake-status.js';
 import { rememberedRefusals } from './refusal-status.js';
 
-/** What only a running agent knows. */
+/** Facts that only a running agent has. */
 export interface AgentFacts {
   readonly version: string;
   readonly state: AgentState;
@@ -37,33 +37,33 @@ export interface AgentFacts {
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
   readonly downloading?: DownloadedBytes | undefined;
-  /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
+  /** When a repeated probe last confirmed a worker, epoch milliseconds, by the worker's key. */
   readonly provenAtMs?: ReadonlyMap<string, number>;
-  /** What collection keeps for its holders alone. */
+  /** Generations that are retained only because a process uses them. */
   readonly held?: readonly GenerationUserStatus[];
-  /** Of the fleet server; left out where there is none. */
+  /** The connection to the fleet server; left out without one. */
   readonly fleet?: FleetStatus | undefined;
-  /** Of its log; undefined where it is not on stderr. */
+  /** Lost lines of the log; undefined if it is not on stderr. */
   readonly logLosses?: LogLosses | undefined;
-  /** Of a command without an agent that observes bake times; left out where there is none. */
+  /** The observation of bake times by a command without an agent; left out without such a command. */
   readonly observation?: CommandObservation | undefined;
-  /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
+  /** Problems outside of a cycle, such as a damaged tree at the start; undefined for those that are over. */
   readonly problems: readonly (Problem | undefined)[];
 }
 
-/** The parts of a host that a report is made of; a host without an agent has them too. */
+/** The parts of a host that a report needs, available with and without an agent. */
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals' | 'features'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly sandbox?: Pick<Host['sandbox'], 'status'>;
-  /** Of a running agent alone. */
+  /** Only of a running agent. */
   readonly restoreMemory?: Host['restoreMemory'];
-  /** Left out where the directory was not compared. */
+  /** Left out if the state directory was not compared with its mark. */
   readonly stateMark?: Pick<NonNullable<Host['stateMark']>, 'findVanished'>;
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
     Partial<Pick<Host['client'], 'mirrors'>>;
 }
 
-/** What is read of a host for its report: each thing once. */
+/** The facts of a status report. */
 export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'trust'> {
   readonly host: HostView;
   readonly nowMs: number;
@@ -75,12 +75,13 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly untrusted: NonNullable<StatusReport['untrusted']>;
   readonly damage: readonly Problem[];
   readonly refusals: readonly RememberedRefusal[];
-  /** One for each thing that could not be read. */
+  /** A problem for each unreadable part. */
   readonly unreadable: readonly Problem[];
-  /** The state directory is not the right one: nothing that is remembered of workers is a proof of what is there. */
+  /** Set if the state directory is not the original one. Then no remembered confirmation of a worker counts. */
   readonly vanished: Problem | undefined;
 }
 
+/** @returns the facts; an unreadable part is in `unreadable` and has its empty value */
 export function readFacts(host: HostView, { contact, state, observation }: AgentFacts): Facts {
   const unreadable: Problem[] = [];
   const attempt = <T>(read: () => T, otherwise: T): T => {
@@ -124,7 +125,7 @@ function bundleStatus(
 ): BundleStatus {
   const nowMs = host.clock.nowMs();
   const record = active?.records.get(name);
-  // Its link names it also where its record is lost.
+  // The link names the serial even if the record is lost.
   const tree = active?.generation.entries.find((one) => one.bundle === name)?.tree;
   return withoutUndefined<BundleStatus>({
     bundle: name,
@@ -158,7 +159,7 @@ function trustOf(host: HostView): StatusReport['trust'] {
   return [...topLevel, ...Object.entries(delegated).map(([role, one]) => ({ role, ...one }))];
 }
 
-/** As of now: it is gone as soon as the clock is right. */
+/** @returns how far the clock is behind now; undefined as soon as it is correct */
 function clockOf({ client, clock }: HostView): StatusReport['clock'] {
   const floorMs = client.status()?.clockFloorMs;
   const [warning] = clockWarnings(floorMs, clock.nowMs());

@@ -1,38 +1,38 @@
-// Sends the status to those who watch it (`writ status --watch`): at once, at each change, and now and then, so that a
-// silent agent can be told from a quiet one. Owns the watchers and their bound; a slow one is sent the newest only.
+// Sends status reports to the connections of `writ status --watch`: at once, at each change, and every 10 s as a keepalive, so that a
+// watcher can detect an agent that hangs. Bounds the number of watchers; a slow watcher gets only the newest report.
 import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { AgentObserver } from './observer.js';
 
-/** Who watches: one connection of the control socket. */
+/** One connection of the control socket that watches the status. */
 export interface Watcher {
-  /** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
+  /** Resolves when the connection accepts the next answer. */
   readonly send: (answer: ControlAnswer) => Promise<void>;
-  /** Aborted when the connection is gone. */
+  /** Aborted when the connection closes. */
   readonly gone: AbortSignal;
 }
 
 export interface StatusFeed {
-  /** Attached to the agent: what makes news, and its end. */
+  /** Attached to the agent; wakes the watchers at a change and at shutdown. */
   readonly observer: AgentObserver;
   /**
-   * Sends reports until the agent ends, with a last one then, or the watcher is gone.
-   * @throws WritError AGENT_BUSY when too many watch already
+   * Sends reports until the connection closes or the agent shuts down; a shutdown sends a last report.
+   * @throws WritError AGENT_BUSY with 16 watchers already
    */
   watch(watcher: Watcher): Promise<void>;
 }
 
 export interface StatusFeedOptions {
   readonly clock: Clock;
-  /** The report as of now. */
+  /** @returns the current report. */
   readonly now: () => StatusReport;
 }
 
-/** Fewer than the connections of the socket: watchers must not keep a `writ pull` out. */
+/** Less than the limit of connections of the socket, so that watchers cannot block a `writ pull`. */
 export const maxWatchers = 16;
-/** Ages grow while nothing happens; a watcher gives up on an agent that is silent for much longer. */
+/** Sent without a change too, because ages grow. A watcher times out after a multiple of this. */
 const beatMs = 10_000;
 
 export function createStatusFeed({ clock, now }: StatusFeedOptions): StatusFeed {
@@ -53,8 +53,8 @@ export function createStatusFeed({ clock, now }: StatusFeedOptions): StatusFeed 
       await send(now());
       if (isLast) return;
       if (sent !== version) continue;
-      using news = joinSignals(changed.signal, gone);
-      await clock.sleep(beatMs, news.signal);
+      using changeOrEnd = joinSignals(changed.signal, gone);
+      await clock.sleep(beatMs, changeOrEnd.signal);
     }
   };
   return {

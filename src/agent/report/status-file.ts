@@ -1,6 +1,6 @@
-// /run/writ/status.json (0644; with `read` 0640, for its group): what everybody on the host may know, without a socket.
-// Written when it says something new, so that a poll with nothing to do writes nothing, and at each beat of an agent. Nothing
-// of it is flushed: it is made again, and means nothing after a power cut. Hook output and workers' answers stay out.
+// /run/writ/status.json (0644; with `read` 0640, for its group): the part of the status report that every user of the host may read,
+// without the socket. Written at each change, so that a poll without effect writes nothing, and at each keepalive of an agent. Not
+// flushed, because it is written again and has no meaning after a power failure. Hook output and workers' answers are left out.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { errorCodes } from '../../core/error-codes.js';
@@ -17,15 +17,15 @@ import type { HostPaths } from '../state/paths.js';
 const maxStatusBytes = 1_000_000;
 
 /**
- * Writes the public part of a report; a failure is logged, never an outcome.
- * @param when `beat`: whether or not it says something new
+ * Writes the public part of a report. A failure is logged and changes no outcome.
+ * @param when `beat`: also without a change
  */
 export function writeStatusFile(
   host: Pick<Host, 'paths' | 'durable' | 'log' | 'config'>,
   report: StatusReport,
   when: 'news' | 'beat' = 'news',
 ): void {
-  // An agent that is killed in the midst of a download would leave it there.
+  // Without the download, because an agent that is killed during a download would leave it in the file.
   const { downloading: _, ...next } = publicPart(report);
   try {
     const known = when === 'beat' ? undefined : readStatusFile(host.paths);
@@ -41,7 +41,7 @@ export function writeStatusFile(
   }
 }
 
-/** A group that is not known opens the file to nobody. */
+/** For an unknown group, only root can read the file. */
 function readersOf({ read }: Pick<Host['config'], 'read'>): {
   readonly mode: number;
   readonly groupId?: number;
@@ -51,7 +51,7 @@ function readersOf({ read }: Pick<Host['config'], 'read'>): {
   return { mode: 0o640, ...given({ groupId }) };
 }
 
-/** @returns the report without what commands and workers wrote, and people gave as reasons */
+/** @returns the report without the output of commands and workers, and without the reasons that operators gave */
 export function publicPart(report: StatusReport): StatusReport {
   return {
     ...report,
@@ -60,7 +60,7 @@ export function publicPart(report: StatusReport): StatusReport {
     refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
     ...(report.pause === undefined ? {} : { pause: { ...report.pause, reason: '' } }),
-    // Which processes there are is nobody's business where /proc hides them.
+    // Without process details, because /proc may hide them from other users.
     ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
     ...(report.scrub === undefined ? {} : { scrub: { ...report.scrub, damage: [] } }),
     ...(report.fleet === undefined ? {} : { fleet: publicFleet(report.fleet) }),
@@ -89,7 +89,7 @@ function publicHeld({
   return one;
 }
 
-/** @returns the last report, or undefined when there is none that can be read */
+/** @returns the last report; undefined without a readable file */
 export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport | undefined {
   const verdict = readSmallFile(paths.status, { maxBytes: maxStatusBytes });
   if (verdict.kind !== 'read') return undefined;

@@ -1,5 +1,5 @@
-// What `writ status` shows: the ledger, what is active, what was trusted and what the agent is doing, joined
-// into one report. Reads only; with an agent or without one.
+// The report of `writ status`: joins the ledger, the active generation, the trusted metadata and the activity of the agent. Reads only;
+// works with and without an agent.
 import * as fs from 'node:fs';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
@@ -13,12 +13,12 @@ import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import { areWorkersConfirmed } from '../state/confirmed-workers.js';
 import type { Ledger } from '../state/ledger.js';
-import { currentProblems } from './current-problems.js';
+import { findCurrentProblems } from './current-problems.js';
 import { refusalMembers } from './refusal-status.js';
 import { type AgentFacts, type HostView, readFacts } from './status-facts.js';
 import { type ActiveBasis, groupStatus, workerStatus } from './worker-status.js';
 
-/** @returns the report; a part that cannot be read is a problem in it, never an exception */
+/** @returns the report. An unreadable part becomes a problem of the report; it throws nothing for it */
 export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
   const facts = readFacts(host, agent);
   const { active, ledger, nowMs } = facts;
@@ -63,11 +63,11 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     fleet: agent.fleet,
     proxies: unlessEmpty(ownProxyUses(host.config)),
     logLosses: agent.logLosses?.lines === 0 ? undefined : agent.logLosses,
-    problems: currentProblems(facts, agent),
+    problems: findCurrentProblems(facts, agent),
   });
 }
 
-/** What a worker proved of another generation says nothing of the active one. */
+/** A confirmation of another generation does not count for the active one. */
 function isOfActive({ state, provenAtMs }: WorkerStatus): boolean {
   return state !== 'confirmed' || provenAtMs !== undefined;
 }
@@ -90,7 +90,7 @@ function sandboxOf({ sandbox }: HostView): StatusReport['sandbox'] {
 }
 
 function scrubOf(host: HostView, { scrub }: Ledger): StatusReport['scrub'] {
-  // Where there was nothing yet, nobody has looked over it.
+  // A scan of an empty host counts as none.
   if (scrub === undefined || scrub.counts.looks === 0) return undefined;
   const { atMs, outcome, found, counts } = scrub;
   return { atMs, outcome, found, counts, damage: damageStanding(host) };

@@ -1,5 +1,5 @@
-// How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
-// generous sum, for an agent that is killed amid honest work would have to recover from it.
+// The longest time that a step of a job may take if every operation takes until its deadline; a job without progress for longer hangs.
+// Pure. The sums are generous, because an agent that is killed during correct work would have to recover.
 import type {
   AgentConfig,
   BundleConfig,
@@ -21,9 +21,9 @@ const slackMs = 600_000;
 const maxInTurn = 256;
 
 /**
- * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that tells of
- *   no steps, as a recovery or a look over the disk
- * @returns milliseconds
+ * @param step the last reported step; a transfer reports each piece that arrives. `none`: a job without steps, such as a recovery or
+ *   a scan
+ * @returns milliseconds without progress after which the job counts as hanging
  */
 export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {
   return slackMs + boundOf(step, config);
@@ -45,10 +45,10 @@ function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
       return refreshMs(config);
     case 'select':
       return rolesMs(config);
-    // A repair asks for fresh metadata within it.
+    // A repair refreshes the metadata in this step.
     case 'fetch':
       return refreshMs(config) + fetchMs(config);
-    // A step that has ended is followed by the next one's work before its own first word.
+    // The next step works before its first progress event, so its time counts too.
     case 'stage':
     case 'verify':
     case 'check':
@@ -61,13 +61,13 @@ function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
     case 'probe':
     case 'restore':
     case 'commit':
-      return 2 * workersMs + wayMs(config);
+      return 2 * workersMs + downloadMs(config);
     case 'none':
-      return wayMs(config) + checksMs + 2 * workersMs + staleMs(config);
+      return downloadMs(config) + checksMs + 2 * workersMs + staleMs(config);
   }
 }
 
-function wayMs(config: AgentConfig): number {
+function downloadMs(config: AgentConfig): number {
   return refreshMs(config) + rolesMs(config) + fetchMs(config);
 }
 
@@ -75,26 +75,26 @@ function refreshMs({ repository, transport }: AgentConfig): number {
   return repository.length * transport.refreshTimeoutMs;
 }
 
-/** The search for each bundle may need delegated roles that are not there yet. */
+/** The search for each bundle may download delegated roles. */
 function rolesMs({ repository, transport, bundles }: AgentConfig): number {
   const { metadataTimeoutMs, refreshTimeoutMs } = transport;
   const searchMs = Math.min(maxVisitedRoles * metadataTimeoutMs, refreshTimeoutMs);
   return bundles.length * repository.length * searchMs;
 }
 
-/** Of every bundle at every mirror, none of which sends anything. */
+/** Every bundle from every mirror, without a byte from any of them. */
 function fetchMs({ repository, transport, bundles }: AgentConfig): number {
   return bundles.length * repository.length * stallMs(transport);
 }
 
-/** How long one mirror can hold a transfer up without a byte of it: each wait is ended when nothing comes. */
+/** The longest time that one mirror can delay a transfer without sending a byte, by the timeouts of all attempts. */
 function stallMs({ connectTimeoutMs, idleTimeoutMs, archiveTimeoutMs }: TransportLimits): number {
-  // For its head, and for the rest of a redirect.
+  // For the response header, and for the body of a redirect.
   const answerMs = (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
   return (1 + maxResumptions) * Math.min(answerMs + idleTimeoutMs, archiveTimeoutMs);
 }
 
-/** The operator's commands for the age of policy; the two of them never run in one job. */
+/** The commands `onStale` and `onFresh`, of which one job runs only one. */
 function staleMs({ freshness: { onStale, onFresh } }: AgentConfig): number {
   return Math.max(...[onStale, onFresh].map((hook) => (hook === undefined ? 0 : triesMs(hook))));
 }
@@ -108,14 +108,14 @@ function canaryMs(canary: CanaryConfig | undefined): number {
 
 function groupMs(group: WorkerGroupConfig): number {
   const { canary, load, reset, probe } = group;
-  // Notified, and on the way back restarted where it died of it.
+  // The attempts of the notification, and one restart during a restore if the worker died of it.
   const notifyMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
   const probeMs = probe === undefined ? 0 : probe.timeoutMs;
   const loadMs = load === undefined ? 0 : triesMs(load);
   return canaryMs(canary) + loadMs + waitedMs(group) + maxInTurn * (notifyMs + probeMs);
 }
 
-/** Workers wait for the deadline together, except in steps; each is asked once before, and once after it. */
+/** All workers share one deadline, except in a rolling notification. Each is probed once before and once after it. */
 function waitedMs({ probe, rolling }: Pick<WorkerGroupConfig, 'probe' | 'rolling'>): number {
   if (probe === undefined) return 0;
   const steps = rolling === undefined ? 1 : maxInTurn;
@@ -123,7 +123,7 @@ function waitedMs({ probe, rolling }: Pick<WorkerGroupConfig, 'probe' | 'rolling
 }
 
 function checkMs(check: BundleConfig['checks'][number]): number {
-  // A check of the change compares two lists, and waits for nothing.
+  // A check of the change compares two lists without waiting.
   if (check.kind === 'change') return 0;
   return check.kind === 'run' ? triesMs(check) : check.timeoutMs;
 }

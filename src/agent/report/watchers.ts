@@ -1,6 +1,5 @@
-// Opens what the configuration wants to watch the agent with: metrics and the file of events. Owns their life beside the
-// agent's; what cannot be opened, or lies where others can change names, is said in the log and as a problem, and the agent
-// runs without it: policy does not wait for monitoring.
+// Opens and closes the configured monitoring: metrics and the events file. If one cannot be opened, or other users can change its
+// directory, the log and a problem report that and the agent runs without it, because policy must not depend on monitoring.
 import { dirname } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
@@ -14,11 +13,11 @@ import type { AgentObserver } from './observer.js';
 
 export interface Watchers extends AsyncDisposable {
   readonly observers: readonly AgentObserver[];
-  /** Why something of it is left out, until a restart. */
+  /** A problem for each that is left out until a restart. */
   readonly problems: readonly Problem[];
 }
 
-/** Never throws for an address that is taken, or a path that is wrong. */
+/** An address in use or a wrong path becomes a problem and no exception. @throws an error that is no WritError */
 export async function openWatchers(config: AgentConfig, options: HostOptions): Promise<Watchers> {
   const durable = createDurableFs(options.observer);
   const { events, host } = config;
@@ -58,7 +57,7 @@ async function openMetrics(
   durable: DurableFs,
 ): Promise<OpenMetrics | undefined> {
   if (at === undefined) return undefined;
-  // Twelve megabytes that a host without metrics does not pay for.
+  // Loaded on demand, because these modules need 12 MB of memory.
   const [{ createMetrics }, { createAgentMetrics }, { listenForMetrics }] = await Promise.all([
     import('../../platform/telemetry/metrics.js'),
     import('./agent-metrics.js'),

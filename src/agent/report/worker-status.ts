@@ -1,4 +1,4 @@
-// The workers in a status report: what the ledger knows of each, and what the rule of the workers says of its group. Reads only.
+// The workers in a status report: the ledger entry of each worker, and the findings of the worker rules for its group. Reads only.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
@@ -14,19 +14,20 @@ const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notif
 
 export interface ActiveBasis {
   readonly generation: number;
-  /** @returns paths as changedPaths; undefined where the generation cannot be compared any more */
+  /** @returns the changed paths; undefined if the generation is deleted and cannot be compared */
   readonly changedSince: (generation: number | undefined) => readonly string[] | undefined;
 }
 
 export interface WorkerView {
-  /** When its repeated probe was last right; left out: it was not asked again. */
+  /** When its repeated probe last succeeded, epoch milliseconds; left out before the first. */
   readonly provenAtMs?: number | undefined;
-  /** What is active, and how it differs from another generation; left out where nothing can be proved. */
+  /** The active generation; left out if no confirmation can count. */
   readonly active?: ActiveBasis | undefined;
-  /** Its group; left out where that is not configured any more. */
+  /** Its group; left out if it is not configured any more. */
   readonly group?: Pick<WorkerGroupConfig, 'reset' | 'probe' | 'uses' | 'when' | 'restartWhen'> | undefined;
 }
 
+/** @param key `group/worker`. @returns the entry of the status report; the state is `pending` for a departed worker */
 export function workerStatus(
   key: string,
   entry: WorkerLedger,
@@ -51,18 +52,18 @@ export function workerStatus(
     ...one,
     notified: isReached ? one.wanted : undefined,
     notifiedAtMs: isReached ? notifiedAtMs : undefined,
-    // A proof from before it was doubted, or was another process, is none.
+    // A confirmation from before the worker became suspect or got another process does not count.
     provenAtMs: isProof(entry, active, group) ? Math.max(one.atMs, provenAtMs) : undefined,
     observed: isObserved(entry, group) ? undefined : false,
     nextNotificationAtMs: nextNotificationAtMs(entry),
-    // What it last said is in the history; now it is awaited.
+    // A departed worker is pending; its last answer is in the history.
     ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
   });
 }
 
 /**
- * A proof counts for the active generation only, or for one that is the same to the group. Of a generation that is gone, a lower
- * number is one that later moves did not change for the group; a higher number was never active in this state.
+ * Whether a confirmation counts: it must be of the active generation or of one that is equal for the group. For a deleted generation, a
+ * lower number means that later moves did not change it for the group; a higher number was never active in this state.
  */
 function isProof(
   { state, goneAtMs, confirmed }: WorkerLedger,
@@ -77,8 +78,8 @@ function isProof(
 }
 
 /**
- * Whether a proof would be noticed to be over: by its process, which would be another one, or by its probe. What a loader made has no
- * process.
+ * Whether the agent would notice the loss of a confirmation: by a new process or by the repeated probe. A group with only a loader has
+ * no process to observe.
  */
 function isObserved({ state, goneAtMs, process }: WorkerLedger, group: WorkerView['group']): boolean {
   if (state !== 'confirmed' || goneAtMs !== undefined || group?.reset === undefined) return true;
@@ -86,18 +87,18 @@ function isObserved({ state, goneAtMs, process }: WorkerLedger, group: WorkerVie
   return hasProcess || group.probe?.everyMs !== undefined;
 }
 
-/** A ledger that is damaged or gone knows of no worker; that nobody is there is not known by that. */
-export function areKnown({ ledger }: Pick<Host, 'ledger'>): boolean {
+/** Whether the ledger is intact. A damaged or lost ledger lists no workers, which does not mean that there are none. */
+export function areWorkersKnown({ ledger }: Pick<Host, 'ledger'>): boolean {
   return !isWritError(ledger.condition());
 }
 
-/** Before the first policy nobody has anything to prove. */
+/** @returns the counts and findings of each group; no findings before the first generation, because there is nothing to confirm */
 export function groupStatus(
   host: Pick<Host, 'config' | 'ledger'> & { readonly clock: Pick<Host['clock'], 'nowMs'> },
   active: object | undefined,
 ): GroupStatus[] {
   const facts = workerGroupFacts(host.ledger.read(), host.config, host.clock.nowMs());
-  const found = active === undefined || !areKnown(host) ? [] : judgeWorkers(facts);
+  const found = active === undefined || !areWorkersKnown(host) ? [] : judgeWorkers(facts);
   return facts.map(({ group, min, workers }) => {
     const there = workers.filter((one) => one.goneAtMs === undefined);
     const own = found.filter((one) => one.group === group);

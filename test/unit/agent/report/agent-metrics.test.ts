@@ -37,7 +37,7 @@ async function endOf(result: CycleResult): Promise<CycleEnd> {
 }
 
 describe('the metrics of the agent', () => {
-  it('have names that are a promise', async () => {
+  it('have stable names', async () => {
     const metrics = await metricsOf();
     metrics.observer.onStatus?.(statusReport());
     metrics.observer.onCycle?.(await endOf(cycleResult('activated')));
@@ -76,7 +76,7 @@ describe('the metrics of the agent', () => {
     ]);
   });
 
-  it('say what the last report says', async () => {
+  it('show the values of the last report', async () => {
     const metrics = await metricsOf();
     metrics.observer.onStatus?.(
       statusReport({
@@ -109,7 +109,7 @@ describe('the metrics of the agent', () => {
     for (const [name, value] of Object.entries(expected)) assert.equal(values.get(name), value, name);
   });
 
-  it('forget what is over', async () => {
+  it('drop the series of ended problems', async () => {
     const metrics = await metricsOf();
     metrics.observer.onStatus?.(statusReport({ problems: [problem('DISK_FULL', 'full')] }));
     assert.ok((await valuesOf(metrics)).has('writ_agent_problems{code="DISK_FULL"}'));
@@ -129,11 +129,11 @@ describe('the metrics of the agent', () => {
     assert.equal(values.get('writ_agent_refusals_total{bundle="dns-edge"}'), 1);
     assert.equal(values.get('writ_agent_steps_total{step="refresh",verdict="ok"}'), 2);
     assert.equal(values.get('writ_agent_step_duration_seconds_total{step="refresh"}'), 3);
-    // A transfer that begins anew counts what came before too.
+    // A restarted transfer also counts the bytes of its earlier attempt.
     assert.equal(values.get('writ_agent_fetched_bytes_total'), 2000);
   });
 
-  it('count the steps and bytes of a cycle that ended for another job, and no outcome', async () => {
+  it('count the steps and bytes of a cycle that ended early for another job, but no outcome', async () => {
     const metrics = await metricsOf();
     metrics.observer.onEndedEarly?.(await endOf(cycleResult('failed')));
     const values = await valuesOf(metrics);
@@ -142,7 +142,7 @@ describe('the metrics of the agent', () => {
     assert.equal(values.get('writ_agent_fetched_bytes_total'), 1000);
   });
 
-  it('go on with the looks that the ledger has counted', async () => {
+  it('continue the counts of scans in the ledger', async () => {
     const metrics = await metricsOf();
     const scrub = (looks: number) =>
       statusReport({

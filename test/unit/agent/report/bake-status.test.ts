@@ -30,11 +30,11 @@ describe('findBakeWait', () => {
     const untaken = bake({ untakenAtMs: nowMs });
     const groups = [group('dns'), group('web', { state: 'unreachable' })];
     assert.deepEqual(wait(untaken, groups), { what: 'worker', of: ['web'] });
-    // The look found a process dead, which the ledger does not have.
+    // The observation found a dead process that the ledger does not show.
     assert.deepEqual(wait(untaken, [group('dns')]), { what: 'worker', of: ['dns'] });
   });
 
-  it('names the next observation where the agent made none for a minute, as while it notifies workers', () => {
+  it('names the next observation if the agent made none for a minute, for example while it notifies workers', () => {
     assert.deepEqual(wait(bake({ seenAtMs: nowMs - 60_000 })), { what: 'observation' });
   });
 
@@ -49,12 +49,12 @@ describe('findBakeWait', () => {
     assert.deepEqual(wait(bake(), groups), { what: 'successor', of: ['dns/b'] });
   });
 
-  it('names the agent where none runs, right after a look and beside a worker that is not there', () => {
+  it('names the agent if none runs, even right after an observation and beside a missing worker', () => {
     assert.deepEqual(wait(bake(), undefined, false), { what: 'agent' });
     assert.deepEqual(wait(bake({ untakenAtMs: nowMs }), undefined, false), { what: 'agent' });
   });
 
-  it('names the worker whose probe had passed and is not answered', () => {
+  it('names the worker with an unanswered probe that passed before', () => {
     const probed = { wrong: 0, silence: 'timed out' } as NonNullable<WorkerLedger['probed']>;
     assert.deepEqual(wait(bake(), [group('dns', { probed })]), { what: 'probe', of: ['dns/a'] });
     assert.equal(
@@ -64,7 +64,7 @@ describe('findBakeWait', () => {
     );
   });
 
-  it('names the worker whose probe fails once the bake time is over: until then the time passes', () => {
+  it('names the worker with a failing probe only after the bake time, which passes until then', () => {
     const groups = [group('dns', { probed: { wrong: 2 } as NonNullable<WorkerLedger['probed']> })];
     assert.equal(wait(bake(), groups), undefined);
     assert.deepEqual(wait(bake({ observedMs: forMs }), groups), { what: 'probe', of: ['dns/a'] });

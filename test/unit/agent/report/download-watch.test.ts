@@ -16,20 +16,20 @@ const finished = {
   durationMs: 1,
 } as const;
 
-describe('a download that is under way', () => {
-  it('is known from its first word to the next of something else, or the end of its job', async () => {
+describe('the current download', () => {
+  it('is reported from its first progress until the next step or the end of its job', async () => {
     const { observer, now } = watchDownloads();
     const runner = createCycleRunner(
       () => assert.fail('no cycle'),
       (work) => observer.onWork?.(work, {} as AgentConfig),
     );
-    const after = (hear: (event: CycleEventLine) => void, event: CycleEventLine) => {
-      hear(event);
+    const after = (receive: (event: CycleEventLine) => void, event: CycleEventLine) => {
+      receive(event);
       return now();
     };
     const known: unknown[] = [now()];
-    const ended = runner.exclusive(async (hear) => {
-      known.push(now(), after(hear, progress), after(hear, finished), after(hear, progress));
+    const ended = runner.exclusive(async (receive) => {
+      known.push(now(), after(receive, progress), after(receive, finished), after(receive, progress));
       throw new Error('cut');
     });
     await assert.rejects(ended, /cut/);

@@ -32,7 +32,7 @@ const eventsIn = (path: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('the file of events', () => {
-  it('has one line an event, for its owner alone', () => {
+  it('has one line for each event, readable by its owner only', () => {
     using dir = tempDir();
     const path = dir.join('events.jsonl');
     const { observer } = eventsTo(path);
@@ -46,7 +46,7 @@ describe('the file of events', () => {
     assert.equal(fs.statSync(path).mode & 0o777, 0o600);
   });
 
-  it('says nothing of what was before the first report', () => {
+  it('has no event for the state before the first report', () => {
     using dir = tempDir();
     const path = dir.join('events.jsonl');
     eventsTo(path).observer.onStatus?.(statusReport({ freshness: { state: 'frozen' } }));
@@ -65,7 +65,7 @@ describe('the file of events', () => {
     );
   });
 
-  it('never throws: what could not be written is logged once and counted by the next line', () => {
+  it('does not throw, logs the first failure, and counts lost events in the next line', () => {
     using dir = tempDir();
     const path = dir.join('not-yet', 'events.jsonl');
     const { observer, log } = eventsTo(path);

@@ -18,7 +18,7 @@ const changes = (
   eventsOfChange(statusReport(before), statusReport(after)).map(({ event, fields }) => [event, fields]);
 
 describe('the events of a cycle', () => {
-  it('are its end and what became active', () => {
+  it('are its end and the activated generation', () => {
     const [ended, activated, ...more] = eventsOfCycle(
       cycleResult('activated', { bundles: [bundleResult('activated')] }),
     );
@@ -42,7 +42,7 @@ describe('the events of a cycle', () => {
     assert.deepEqual(more, []);
   });
 
-  it('name what was refused, and why, once', () => {
+  it('name each new refusal with its reason, once', () => {
     const refused = bundleResult('rejected', {
       problem: problem('CHECK_FAILED', `zones parse\n${'x'.repeat(1000)}`),
       retryAtMs: Date.UTC(2026, 10, 21, 15),
@@ -71,7 +71,7 @@ describe('the events of a cycle', () => {
     );
   });
 
-  it('say that the generation before is active again', () => {
+  it('report the rollback to the previous generation', () => {
     const problems = [problem('WORKER_REFUSED', 'kresd@2: view undefined')];
     const events = eventsOfCycle(
       cycleResult('rolled-back', {
@@ -89,11 +89,11 @@ describe('the events of a cycle', () => {
 });
 
 describe('the events of a change', () => {
-  it('are none where only ages have grown', () => {
+  it('are empty if only ages have changed', () => {
     assert.deepEqual(changes({}, { atMs: 1, nextPollAtMs: 2 }), []);
   });
 
-  it('say how fresh policy is, and why it is not', () => {
+  it('report the freshness and the reason of a stale one', () => {
     const failing = { code: 'SERVER_UNREACHABLE', sinceMs: 0, atMs: 1, times: 9 } as const;
     assert.deepEqual(changes({}, { freshness: { state: 'stale', failing } }), [
       ['freshness.stale', { from: 'fresh', code: 'SERVER_UNREACHABLE' }],
@@ -111,14 +111,14 @@ describe('the events of a change', () => {
     ]);
   });
 
-  it('say which metadata is trusted now', () => {
+  it('report new versions of trusted metadata', () => {
     const role = (version: number) => ({ role: 'root', version, expiresAtMs: Date.UTC(2027, 0, 1) });
     assert.deepEqual(changes({ trust: [role(1)] }, { trust: [role(2)] }), [
       ['trust.changed', { role: 'root', fromVersion: 1, version: 2, expiresAt: '2027-01-01T00:00:00.000Z' }],
     ]);
   });
 
-  it('say when a look found damage, and when it was mended', () => {
+  it('report damage that a scan found, and its repair', () => {
     const counts = { looks: 1, damaged: 1, repaired: 0, failed: 0 };
     const scrub = (outcome: 'intact' | 'damaged' | 'repaired', atMs: number) => ({
       scrub: { atMs, outcome, found: 2, damage: [], counts },
@@ -129,8 +129,8 @@ describe('the events of a change', () => {
     assert.deepEqual(changes(scrub('repaired', 2), scrub('intact', 3)), []);
   });
 
-  it('say when a problem comes and goes, and a block by its own name', () => {
-    const blocked = problem('ACTIVATION_BLOCKED', 'the way back failed');
+  it('report the begin and end of a problem, and a block with its own event', () => {
+    const blocked = problem('ACTIVATION_BLOCKED', 'the restore failed');
     const { message, hint } = blocked;
     assert.deepEqual(changes({}, { problems: [blocked] }), [
       ['problem.raised', { code: 'ACTIVATION_BLOCKED', message, hint }],
@@ -142,7 +142,7 @@ describe('the events of a change', () => {
     ]);
   });
 
-  it('say when the host is paused, by whom, and when it is resumed', () => {
+  it('report a pause with its operator, and its end', () => {
     const pause = { by: 'anna', reason: 'change freeze', atMs: 1, untilMs: Date.UTC(2027, 0, 1) };
     assert.deepEqual(changes({}, { pause }), [
       ['policy.paused', { by: 'anna', reason: 'change freeze', until: '2027-01-01T00:00:00.000Z' }],
@@ -151,7 +151,7 @@ describe('the events of a change', () => {
     assert.deepEqual(changes({ pause }, {}), [['policy.resumed', {}]]);
   });
 
-  it('say what is held and by whom', () => {
+  it('report held releases with their operator', () => {
     const hold = { bundle: 'dns-edge', serial: 42, by: 'anna', atMs: 0, reason: 'no' };
     assert.deepEqual(changes({}, { holds: [hold] }), [
       ['release.held', { bundle: 'dns-edge', serial: 42, by: 'anna', reason: 'no' }],
@@ -161,7 +161,7 @@ describe('the events of a change', () => {
     ]);
   });
 
-  it('say when a release settled, and nothing of one that was settled before', () => {
+  it('report a release that settles, but not one that settled before', () => {
     const withBake = (bake: NonNullable<StatusReport['bundles'][number]['bake']>, serial = 42) =>
       statusReport({ bundles: [{ bundle: 'dns-edge', channel: 'stable', serial, bake }] });
     const baking = withBake({ state: 'baking', leftMs: 1, forMs: 2, ends: [] });
@@ -174,7 +174,7 @@ describe('the events of a change', () => {
     assert.deepEqual(eventsOfChange(withBake({ state: 'baking', leftMs: 1, ends: [] }, 43), settled), []);
   });
 
-  it('say what each worker was told and answered', () => {
+  it('report the notification and the answer of each worker', () => {
     const worker = (state: Parameters<typeof workerStatus>[1], confirmed: number, text: string) => ({
       workers: [workerStatus('kresd@1', state, { confirmed, text })],
     });
@@ -203,7 +203,7 @@ describe('the lines of events', () => {
     );
   });
 
-  it('are bounded, and count what they leave out', () => {
+  it('are bounded, and count the dropped events', () => {
     const many = Array.from({ length: maxEventsAtOnce + 3 }, () => eventOfState('run', '1'));
     const lines = eventLines(many, { host: 'edge', atMs: 0, dropped: 2 }).trim().split('\n');
     assert.equal(lines.length, maxEventsAtOnce + 1);

@@ -1,5 +1,5 @@
-// What becomes of a refusal when its release is tried no more: history, and no problem of today; and how a person has one
-// forgotten. What is remembered while it stands is remembered-refusals'.
+// The refusal of a release that is not tried any more is history and no current problem; an operator can make Writ forget a refusal.
+// remembered-refusals tests current refusals.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { orderForget } from '../../../../src/agent/control/operator-requests.js';
@@ -15,7 +15,7 @@ import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 const good = { 'policy.yaml': 'good' };
 const bad = { 'policy.yaml': 'bad' };
 
-/** Serial 1 is active, and 2 was refused by its check. */
+/** Serial 1 is active, and the check refused serial 2. */
 async function refusedHost(): Promise<{ readonly test: TestHost; readonly last: CycleResult }> {
   const run = ['grep', '-q', 'good', '{bundle}/policy.yaml'] as const;
   const checks = [{ kind: 'run', name: 'judge', run, timeoutMs: 60_000 }] as const;
@@ -38,7 +38,7 @@ function healthOf(report: StatusReport): string {
 }
 
 describe('a refusal', () => {
-  it('is said once, as a refusal and not as a problem too', async () => {
+  it('is reported once, as a refusal and not as a problem', async () => {
     const { test, last } = await refusedHost();
     using _ = test;
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('a refusal', () => {
     assert.deepEqual([again.problems, healthOf(again)], [[], 'REMEMBERED_REFUSAL']);
   });
 
-  it('is history when a newer serial is active: no problem, no finding, a count', async () => {
+  it('is only counted, without problem or finding, when a newer serial is active', async () => {
     const { test } = await refusedHost();
     using _ = test;
     await test.publish('access', { 'policy.yaml': 'good again' }, { serial: 3 });
@@ -68,7 +68,7 @@ describe('a refusal', () => {
     );
   });
 
-  it('is history when the server has taken its release back', async () => {
+  it('is only counted after the server withdrew its release', async () => {
     const { test } = await refusedHost();
     using _ = test;
     await test.publish('access', good, { serial: 1 });
@@ -81,7 +81,7 @@ describe('a refusal', () => {
 describe('a refusal that a person has forgotten', () => {
   const anna = { by: 'anna' };
 
-  it('is tried again at the next pull, and in the history with who asked', async () => {
+  it('is tried again at the next pull, and recorded in the history with the operator', async () => {
     const { test } = await refusedHost();
     using _ = test;
     const { refusals } = orderForget(test.host, { ...anna, bundle: 'access', serial: 2 });
@@ -103,7 +103,7 @@ describe('a refusal that a person has forgotten', () => {
     );
   });
 
-  it('must be one: a name that nothing is remembered of is a mistake, an empty memory is none', async () => {
+  it('fails for a bundle without a refusal, but not if no refusal is remembered at all', async () => {
     const { test } = await refusedHost();
     using _ = test;
     for (const choice of [{ bundle: 'dns-edge' }, { bundle: 'access', serial: 3 }])

@@ -24,20 +24,20 @@ function stage(options: { readonly watchdogMs?: number } = {}) {
   const stop = new AbortController();
   const manager = notifyServiceManager({ notifier, clock, stop: stop.signal });
   const { onState, onStatus, onWork, onReload } = manager.observer;
-  const firstWords = (): string[] => notifier.notified.map(([first = '']) => first);
+  const firstFields = (): string[] => notifier.notified.map(([first = '']) => first);
   return {
-    ...{ clock, notifier, stop, manager, firstWords },
+    ...{ clock, notifier, stop, manager, firstFields },
     state: (state: 'init' | 'run' | 'shutdown') => onState?.(state),
     status: (report: ReturnType<typeof statusReport>) => onStatus?.(report),
     work: (kind: 'began' | 'ended') => onWork?.({ kind }, config),
     step: (step: 'refresh') => onWork?.({ kind: 'step', step }, config),
     reload: (phase: 'began' | 'reloaded' | 'kept') => onReload?.(phase),
-    isReady: () => firstWords().includes('READY=1'),
+    isReady: () => firstFields().includes('READY=1'),
   };
 }
 
 describe('READY=1', () => {
-  it('comes at once when the stored policy has been verified, first in its datagram', () => {
+  it('is sent at once after the stored policy is verified, first in its datagram', () => {
     const agent = stage();
     agent.state('init');
     agent.status(statusReport());
@@ -63,7 +63,7 @@ describe('READY=1', () => {
   });
 
   for (const code of ['STATE_DAMAGED', 'UNTRUSTED_ACTIVE'] as const) {
-    it(`waits while what is active is ${code}`, () => {
+    it(`waits while the problem of the active generation is ${code}`, () => {
       const agent = stage();
       agent.status(statusReport({ problems: [problem(code, 'bad')] }));
       agent.state('run');
@@ -73,9 +73,9 @@ describe('READY=1', () => {
     });
   }
 
-  it('is said again, though nothing changes, where it could not be told, and then no more', async () => {
+  it('is sent again after a failure without any change, and not after a success', async () => {
     const agent = stage();
-    const ready = (): number => agent.firstWords().filter((word) => word === 'READY=1').length;
+    const ready = (): number => agent.firstFields().filter((field) => field === 'READY=1').length;
     agent.notifier.answer('failed');
     agent.status(statusReport());
     agent.state('run');
@@ -86,7 +86,7 @@ describe('READY=1', () => {
       agent.status(statusReport());
       await agent.clock.advance(0);
     }
-    assert.equal(ready(), 5, 'a change says it at once');
+    assert.equal(ready(), 5, 'a change sends it at once');
     agent.notifier.answer('sent');
     await agent.clock.advance(5000);
     assert.equal(ready(), 6, 'and there is one wait for all of them');
@@ -95,7 +95,7 @@ describe('READY=1', () => {
     assert.equal(ready(), 6);
   });
 
-  it('is not said again to one that is told of the end', async () => {
+  it('is not sent again after STOPPING=1', async () => {
     const agent = stage();
     agent.notifier.answer('failed');
     agent.status(statusReport());
@@ -103,12 +103,12 @@ describe('READY=1', () => {
     await agent.clock.advance(0);
     await agent.manager.end();
     await agent.clock.advance(60_000);
-    assert.equal(agent.firstWords().filter((word) => word === 'READY=1').length, 1);
+    assert.equal(agent.firstFields().filter((field) => field === 'READY=1').length, 1);
   });
 });
 
-describe('the line of status', () => {
-  it('is told at a change, not more often than every two seconds, the newest in the end', async () => {
+describe('the status line', () => {
+  it('is sent at a change, at most every two seconds, and ends with the newest', async () => {
     const agent = stage();
     agent.status(statusReport());
     agent.state('run');
@@ -130,7 +130,7 @@ describe('the line of status', () => {
 });
 
 describe('a reload', () => {
-  it('is RELOADING=1 with the time of the machine, then READY=1', () => {
+  it('sends RELOADING=1 with the monotonic time, then READY=1', () => {
     const agent = stage();
     agent.status(statusReport());
     agent.state('run');
@@ -139,34 +139,34 @@ describe('a reload', () => {
     assert.equal(reloading[0], 'RELOADING=1');
     assert.match(reloading[1] ?? '', /^MONOTONIC_USEC=[1-9]\d*$/);
     agent.reload('reloaded');
-    assert.equal(agent.firstWords().at(-1), 'READY=1');
+    assert.equal(agent.firstFields().at(-1), 'READY=1');
   });
 
-  it('is over when the last of several is, and when the old configuration was kept', () => {
+  it('ends with the last of several, also if the old configuration was kept', () => {
     const agent = stage();
     agent.status(statusReport());
     agent.state('run');
     agent.reload('began');
     agent.reload('began');
     agent.reload('kept');
-    assert.equal(agent.firstWords().at(-1), 'RELOADING=1');
+    assert.equal(agent.firstFields().at(-1), 'RELOADING=1');
     agent.reload('kept');
-    assert.equal(agent.firstWords().at(-1), 'READY=1');
+    assert.equal(agent.firstFields().at(-1), 'READY=1');
   });
 
-  it('of an agent that is not ready makes it no readier', () => {
+  it('sends nothing before the agent is ready', () => {
     const agent = stage();
     agent.status(noneActive);
     agent.state('run');
     agent.reload('began');
     agent.reload('reloaded');
     assert.equal(agent.isReady(), false);
-    assert.equal(agent.firstWords().includes('RELOADING=1'), false);
+    assert.equal(agent.firstFields().includes('RELOADING=1'), false);
   });
 });
 
 describe('STOPPING=1', () => {
-  it('comes with the signal, and nothing but the end after it', async () => {
+  it('is sent at the stop signal, and only the failure may follow', async () => {
     const agent = stage();
     agent.status(statusReport());
     agent.state('run');
@@ -180,7 +180,7 @@ describe('STOPPING=1', () => {
     await agent.manager.end();
   });
 
-  it('asks for the time of what is under way', () => {
+  it('asks for the time that the running job needs', () => {
     const agent = stage();
     agent.work('began');
     agent.stop.abort();
@@ -188,13 +188,13 @@ describe('STOPPING=1', () => {
     assert.ok(agent.notifier.notified.at(-1)?.includes(`EXTEND_TIMEOUT_USEC=${bound}`));
   });
 
-  it('is told to an agent that was stopped before it began', () => {
+  it('is sent by an agent that was stopped before it began', () => {
     const notifier = fakeNotifier();
     notifyServiceManager({ notifier, clock: fakeClock(), stop: AbortSignal.abort() });
     assert.equal(notifier.notified[0]?.[0], 'STOPPING=1');
   });
 
-  it('gives way to why it did not start', async () => {
+  it('is followed by the reason why the agent did not start', async () => {
     const agent = stage();
     await agent.manager.end({ code: 'CONFIG_INVALID', message: 'bundles is missing' });
     assert.deepEqual(agent.notifier.notified, [['STATUS=CONFIG_INVALID: bundles is missing']]);
@@ -205,7 +205,7 @@ describe('the watchdog', () => {
   const pings = (notified: readonly (readonly string[])[]): number =>
     notified.filter(([first]) => first === 'WATCHDOG=1').length;
 
-  it('is pinged while nothing is to do, and while a job keeps its deadlines', async () => {
+  it('is pinged without a job, and while a job keeps its deadlines', async () => {
     const agent = stage({ watchdogMs: 60_000 });
     await agent.clock.advance(0);
     await agent.clock.advance(600_000);
@@ -216,7 +216,7 @@ describe('the watchdog', () => {
     await agent.manager.end();
   });
 
-  it('is not pinged any more when a job is silent beyond all its deadlines', async () => {
+  it('is not pinged after a job exceeded all its deadlines without progress', async () => {
     const agent = stage({ watchdogMs: 60_000 });
     await agent.clock.advance(0);
     agent.work('began');
@@ -231,7 +231,7 @@ describe('the watchdog', () => {
     await agent.manager.end();
   });
 
-  it('counts the silence from the last step on', async () => {
+  it('measures the time without progress from the last step', async () => {
     const agent = stage({ watchdogMs: 60_000 });
     await agent.clock.advance(0);
     const bound = longestSilenceMs('refresh', config);

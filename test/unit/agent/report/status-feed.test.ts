@@ -10,7 +10,7 @@ import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 interface Site {
   readonly clock: FakeClock;
   readonly feed: StatusFeed;
-  /** Makes news. */
+  /** Changes the status. */
   readonly change: (generation: number) => void;
 }
 
@@ -66,7 +66,7 @@ describe('the status feed', () => {
     await ended;
   });
 
-  it('sends a slow watcher the newest only, and keeps nothing for it', async () => {
+  it('sends only the newest status to a slow watcher, without a queue', async () => {
     const { feed, change } = site();
     let readOn = (): void => undefined;
     const reading = new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ describe('the status feed', () => {
     assert.deepEqual(generations, [1, 1]);
   });
 
-  it('refuses who is one too many, and has room again when one leaves', async () => {
+  it('rejects a watcher above the limit, and accepts one after another leaves', async () => {
     const { feed } = site();
     const watches = Array.from({ length: maxWatchers }, () => watch(feed));
     await rejectsCode('AGENT_BUSY', watch(feed).ended);

@@ -31,7 +31,7 @@ describe('the status of a host', () => {
     assert.deepEqual(report.bundles, [{ bundle: 'access', channel: 'stable' }]);
   });
 
-  it('says of no look over the policy, where a start has found nothing to look over', async () => {
+  it('has no scan after a start without a generation', async () => {
     using test = testHost();
     const scrub = recordEmptyScan(undefined, test.clock.nowMs());
     setLedger(test.host.ledger, { scrub });
@@ -41,14 +41,14 @@ describe('the status of a host', () => {
     assert.equal(statusReport(test.host, facts).scrub?.counts.looks, 1);
   });
 
-  it('is confirmed by nobody where nothing is active, whatever a worker proved that was left', () => {
+  it('is not confirmed without an active generation, whatever the remaining ledger entries of workers are', () => {
     using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     const proved = { wanted: 1, confirmed: 1, state: 'confirmed', text: '1', atMs: 1 } as const;
     setLedger(test.host.ledger, { workers: { 'app/a': proved } });
     assert.equal(statusReport(test.host, facts).confirmed, false);
   });
 
-  it('shows a proof of the active generation only, or of one that is the same to the group', async () => {
+  it('shows a confirmation of the active generation only, or of one that is equal for the group', async () => {
     using test = testHost({
       bundles: [{ name: 'access' }, { name: 'other' }],
       groups: { app: { driver: scriptedDriver({ a: confirms }), config: { uses: ['access'] } } },
@@ -76,7 +76,7 @@ describe('the status of a host', () => {
     assert.deepEqual(proofs({ wanted: 2, confirmed: 2 }), [false, 0]);
   });
 
-  it('names what is active, what is offered, who uses it, and what is trusted', async () => {
+  it('names the active generation, the offered releases, the workers and the trusted metadata', async () => {
     using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1, revision: 'r1' });
     const last = await test.pull();
@@ -96,7 +96,7 @@ describe('the status of a host', () => {
     );
   });
 
-  it('names the mirrors, once one was asked, and which of them fails', async () => {
+  it('names the mirrors and their failures after the first request', async () => {
     const mirrors = [simulatedMirror('https://a/'), simulatedMirror('https://b/')] as const;
     using test = testHost({ mirrors });
     assert.equal(statusReport(test.host, facts).mirrors, undefined);
@@ -110,7 +110,7 @@ describe('the status of a host', () => {
     ]);
   });
 
-  it('has a problem for each part that cannot be read, and all the others', async () => {
+  it('has a problem for each unreadable part, and all other parts', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
@@ -134,10 +134,10 @@ describe('the status of a host', () => {
     fs.rmSync(`${test.host.paths.archives}/access`, { recursive: true });
     const damaged = statusReport(test.host, facts);
     assert.deepEqual([damaged.generation, damaged.problems[0]?.code], [1, 'STATE_DAMAGED']);
-    assert.equal(damaged.bundles[0]?.serial, 1, 'its link says so, and it is in use');
+    assert.equal(damaged.bundles[0]?.serial, 1, 'its link names the serial, and it is in use');
   });
 
-  it('tells a block once, in its words', async () => {
+  it('reports a block once, with its message', async () => {
     using test = testHost();
     const { ledger } = test.host;
     setLedger(ledger, { blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
@@ -155,11 +155,11 @@ describe('the status of a host', () => {
   });
 });
 
-describe('what a person has ended with `writ resume`', () => {
+describe('a restriction that an operator ended with `writ resume`', () => {
   const codes = ({ host }: { readonly host: Host }, last: Parameters<typeof cycleResult>[1]): string[] =>
     statusReport(host, { ...facts, last: cycleResult('unchanged', last) }).problems.map(({ code }) => code);
 
-  it('is a hold: it is gone at once, though the last cycle met it', () => {
+  it('is a hold, which disappears at once although the last cycle reported it', () => {
     using test = testHost();
     const hold = { bundle: 'access', serial: 2, by: 'anna', reason: '', atMs: 1 };
     setLedger(test.host.ledger, { holds: [{ ...hold, manifestDigest: manifestDigest(new Uint8Array()) }] });
@@ -171,7 +171,7 @@ describe('what a person has ended with `writ resume`', () => {
     assert.deepEqual(codes(test, { problems: [held] }), []);
   });
 
-  it('is a block; of one that the ledger never had only the next cycle knows', () => {
+  it('is a block; one without a record in the ledger stays until the next cycle', () => {
     using test = testHost();
     setLedger(test.host.ledger, { blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
     const blocked = { ...problem('ACTIVATION_BLOCKED', 'crashed'), facts: { bundle: 'access', since: 1 } };
@@ -193,7 +193,7 @@ describe('the workers of a host', () => {
   const codesOf = (test: ReturnType<typeof testHost>, last: Awaited<ReturnType<typeof test.pull>>) =>
     statusReport(test.host, { ...facts, last }).problems.map((one) => one.code);
 
-  it('are told of as they are now, with tries, next time and tell, and not as the last cycle met them', async () => {
+  it('are reported from the ledger with attempts and next time, not as the last cycle found them', async () => {
     const { test, driver, last } = await world();
     using _ = test;
     const [, missed] = statusReport(test.host, { ...facts, last }).workers;
@@ -205,7 +205,7 @@ describe('the workers of a host', () => {
     assert.deepEqual(codesOf(test, last), []);
   });
 
-  it('that are gone are waited for, and too few confirm nothing: a problem of health', async () => {
+  it('that departed are pending, and too few workers are a problem of health', async () => {
     const { test, driver, last } = await world(2);
     using _ = test;
     driver.workers.delete('b');
@@ -220,7 +220,7 @@ describe('the workers of a host', () => {
     assert.deepEqual(codesOf(test, last), ['WORKERS_MISSING']);
   });
 
-  it('that proved nothing are no problem any more once they are gone', async () => {
+  it('that never confirmed are no problem once they departed', async () => {
     const driver = scriptedDriver({ a: confirms }, 'early');
     using test = testHost({ groups: { app: { driver, config: { confirm: 'required' } } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -231,7 +231,7 @@ describe('the workers of a host', () => {
     assert.deepEqual(codesOf(test, last), []);
   });
 
-  it('that nobody can list are not confirmed', async () => {
+  it('that cannot be listed are not confirmed', async () => {
     const { test, driver, last } = await world();
     using _ = test;
     driver.workers.delete('b');
@@ -244,7 +244,7 @@ describe('the workers of a host', () => {
 });
 
 describe('status.json', () => {
-  it('is for everybody and has nothing that workers, checks or people said', async () => {
+  it('is readable for all users, without the texts of workers, checks and operators', async () => {
     const driver = scriptedDriver({ a: refuses('SECRET-ANSWER') });
     const check = {
       kind: 'run',
@@ -277,13 +277,13 @@ describe('status.json', () => {
     );
   });
 
-  it('says nothing of a download, which may end with the agent', () => {
+  it('leaves out a download, which may end with the agent', () => {
     using test = testHost();
     writeStatusFile(test.host, { ...sampleReport(), downloading: { doneBytes: 1, totalBytes: 2 } });
     assert.equal(readStatusFile(test.host.paths)?.downloading, undefined);
   });
 
-  it('is written again only when it says something new', () => {
+  it('is written again only after a change', () => {
     using test = testHost();
     const report = sampleReport();
     const inode = (): number => fs.statSync(test.host.paths.status).ino;
@@ -303,7 +303,7 @@ describe('status.json', () => {
     assert.equal(readStatusFile(test.host.paths)?.freshness.lastContactAtMs, 9);
   });
 
-  it('that cannot be written or read ends nothing', () => {
+  it('that cannot be written or read stops nothing', () => {
     using test = testHost();
     fs.mkdirSync(test.host.paths.status);
     writeStatusFile(test.host, sampleReport());
@@ -320,7 +320,7 @@ describe('status.json', () => {
 });
 
 describe('the memory of contacts', () => {
-  it('has the age of the last success by a clock that nobody sets, once there was one', async () => {
+  it('measures the age of the last success by a clock that cannot be set', async () => {
     const clock = fakeClock();
     const keeper = keepContact(undefined, clock);
     assert.deepEqual(keeper.read(), { contact: {} });
@@ -331,7 +331,7 @@ describe('the memory of contacts', () => {
     assert.equal(keeper.read().elapsedMs, 1000);
   });
 
-  it('outlives a restart in status.json', () => {
+  it('survives a restart in status.json', () => {
     const refused = { code: 'METADATA_MIX', sinceMs: 1, atMs: 2, times: 3 } as const;
     const known = sampleReport({
       freshness: { state: 'refused', lastContactAtMs: 2, verifiedAtMs: 0, refused },
@@ -341,14 +341,14 @@ describe('the memory of contacts', () => {
     });
   });
 
-  it('makes the next poll later when the server was not reached', () => {
+  it('delays the next poll after the server was not reached', () => {
     assert.ok(isUnreached(cycleResult('failed', { problems: [problem('SERVER_BUSY', '')] })));
     assert.ok(!isUnreached(cycleResult('failed', { problems: [problem('METADATA_MIX', '')] })));
   });
 });
 
 describe('a clock that is behind', () => {
-  it('is told with how far, until it is right', async () => {
+  it('is reported with the difference until it is correct', async () => {
     using test = testHost();
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();

@@ -30,10 +30,10 @@ function config(more: Partial<AgentConfig> = {}): AgentConfig {
 }
 
 describe('the longest silence of a step', () => {
-  it('is longer than all deadlines of what it does', () => {
+  it('is longer than the sum of all its deadlines', () => {
     assert.ok(longestSilenceMs('check', config()) > 2 * hour);
     assert.ok(longestSilenceMs('refresh', config()) > defaultTransportLimits.refreshTimeoutMs);
-    // Each role that the search may visit is one file, and all of them have as long as a refresh.
+    // Each role that the search may visit is one file, and all of them share the time of a refresh.
     const { metadataTimeoutMs, refreshTimeoutMs } = defaultTransportLimits;
     const rolesMs = Math.min(maxVisitedRoles * metadataTimeoutMs, refreshTimeoutMs);
     assert.ok(longestSilenceMs('select', config()) > rolesMs);
@@ -41,7 +41,7 @@ describe('the longest silence of a step', () => {
 
   it('is as long as a mirror can send nothing, not as long as a transfer may take', () => {
     const { connectTimeoutMs, idleTimeoutMs } = defaultTransportLimits;
-    // Every try is led on until no redirect is followed any more, and then hangs.
+    // Every attempt follows the most redirects and then hangs.
     const triesMs = (1 + maxResumptions) * (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
     const bound = longestSilenceMs('fetch', config());
     assert.ok(bound > triesMs);
@@ -52,7 +52,7 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('fetch', config({ transport: sluggish })) > bound + 4 * 45_000);
   });
 
-  it('has room for every further try of a check and a loader', () => {
+  it('includes every retry of a check and a loader', () => {
     const check = { kind: 'run', name: 'slow', run: ['check'], timeoutMs: hour, retry: 4 } as const;
     const bundles = [{ name: 'dns-edge', channel: 'stable', checks: [check], mode: 0o644 }];
     assert.ok(longestSilenceMs('check', config({ bundles })) > 5 * hour);
@@ -60,7 +60,7 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('load', config({ workers: [stubborn] })) > 10 * hour);
   });
 
-  it('grows with mirrors, loaders, members told in turn and tries of a probe', () => {
+  it('grows with mirrors, loaders, members notified one by one and retries of a probe', () => {
     const second = [{ url: 'https://a/' }, { url: 'https://b/' }] as unknown as AgentConfig['repository'];
     for (const step of ['refresh', 'select', 'fetch'] as const) {
       const slackMs = longestSilenceMs('stage', config({ bundles: [] }));
@@ -73,7 +73,7 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('reset', config({ workers: [stubborn] })) > notified);
   });
 
-  it('holds what a canary may take, be it a command or a worker of its own', () => {
+  it('includes the time of a canary, as a command or as a worker of its own', () => {
     const slow = { run: ['canary'], timeoutMs: hour } as const;
     const command = { ...group, canary: { kind: 'run', hook: slow } } as const;
     assert.ok(longestSilenceMs('canary', config({ workers: [command], bundles: [] })) > hour);
@@ -86,7 +86,7 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('canary', config({ workers: [started], bundles: [] })) > 3 * hour);
   });
 
-  it('has room for the command that the age of policy calls for', () => {
+  it('includes the command for stale policy', () => {
     const freshness = { onStale: { run: ['drain'], timeoutMs: 5 * hour } } as const;
     const longer = config({
       freshness: { staleAfterMs: hour, release: { staleAfterMs: hour }, ...freshness },
@@ -94,13 +94,13 @@ describe('the longest silence of a step', () => {
     assert.equal(longestSilenceMs('none', longer), longestSilenceMs('none', config()) + 5 * hour);
   });
 
-  it('is never below that of any step for a job that tells none', () => {
+  it('is at least that of every step for a job without steps', () => {
     const all = config({ workers: [group] });
     for (const step of [...steps, 'restore'] as const)
       assert.ok(longestSilenceMs('none', all) >= longestSilenceMs(step, all), step);
   });
 
-  it('lets a step without deadlines of its own take its time', () => {
+  it('gives a step without its own deadlines a minimum', () => {
     const bare = config({ bundles: [] });
     for (const step of ['stage', 'verify', 'flush', 'swap', 'commit'] as const)
       assert.ok(longestSilenceMs(step, bare) >= 600_000, step);
