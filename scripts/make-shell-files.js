@@ -16,7 +16,7 @@ async function readTable() {
   return Promise.all(
     commands.map(async ({ name, summary, group, load }) => {
       const { command } = await load();
-      const { flags, args = [], firstWords = [], examples, exitCodes } = command;
+      const { flags, args = [], firstArguments = [], examples, exitCodes } = command;
       const options = Object.values({ ...flags, ...commonFlags }).map((option) => ({
         shown: option.flags,
         names: [option.short, option.long].filter((one) => one !== undefined),
@@ -33,7 +33,7 @@ async function readTable() {
         group,
         options,
         args,
-        argument: { words: firstWords, place },
+        argument: { words: firstArguments, place },
         examples,
         exitCodes,
       };

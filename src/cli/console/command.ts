@@ -27,7 +27,7 @@ export interface Reporter extends WorkReport {
   warn(text: string): void;
 }
 
-/** What the program takes of its surroundings, of which `process` is one. */
+/** The part of the process that a command uses; tests pass their own. */
 export interface Surroundings {
   readonly stdin: NodeJS.ReadStream & { readonly fd: number };
   readonly stdout: NodeJS.WriteStream;
@@ -35,13 +35,13 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The time of the command; left out: the time of the system. */
   readonly clock?: Clock;
-  /** When this version was released; left out: known for the time of the system alone. */
+  /** The release of this version, epoch milliseconds; left out: taken from the build if `clock` is the system clock. */
   readonly releasedAtMs?: number;
-  /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
+  /** The base of relative paths; left out: the working directory, and paths stay as typed. */
   readonly directory?: string;
   /** Folders of unit files; left out: those of systemd. */
   readonly unitFolders?: readonly string[];
-  /** Where the built site of the documentation is; left out: where the package of this program has it, if it came in one. */
+  /** Directory of the built documentation; left out: that of the package, if the program was installed from one. */
   readonly docsFolder?: string;
   on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   off(signal: 'SIGHUP', listener: () => void): unknown;
@@ -49,7 +49,7 @@ export interface Surroundings {
   exit(code: number): void;
 }
 
-/** What a command may use of the world beside its flags. */
+/** The context of a command, besides its flags. */
 export interface CommandContext {
   readonly reporter: Reporter;
   /**
@@ -59,21 +59,21 @@ export interface CommandContext {
   announce(answer: Answer): void;
   /**
    * Takes the place of the answer shown before, on a terminal; elsewhere it is one line of these fields, and with --json
-   * one object. Without fields there is no news, and a terminal alone is drawn again.
+   * one object. Without fields nothing has changed, and only a terminal is redrawn.
    */
   redraw(answer: Answer, fields?: readonly string[]): void;
   readonly clock: Clock;
-  /** Name of the command that runs, as `status` or `repo status`. */
+  /** Name of the running command, such as `status` or `repo status`. */
   readonly command: string;
   /** Version of this program. */
   readonly version: string;
   readonly surroundings: Surroundings;
   readonly env: Surroundings['env'];
-  /** @returns the path to open for one that was typed, if one was; people are shown the typed one */
+  /** @returns the path to open for a typed path; undefined for undefined. Messages show the typed path */
   at<Path extends string | undefined>(path: Path): Path;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
-  /** False without a terminal and with --no-input: then nothing may be asked. */
+  /** False without a terminal and with --no-input; the command must then not prompt. */
   readonly canAsk: boolean;
 }
 
@@ -108,20 +108,20 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly exitCodes: readonly string[];
   /** `drain`: run() sees context.signal and ends itself. Left out: a signal ends the process at once (130, 143). */
   readonly onSignal?: 'drain';
-  /** What --quiet leaves: `nothing` where the exit code is the answer; left out: the whole block. */
+  /** The output with --quiet: `nothing` if the exit code is the answer; left out: the whole block. */
   readonly quiet?: 'nothing' | 'first-line';
-  /** In place of the exit code of the error's kind, and of a lost answer, where 1 is an answer. */
+  /** The exit code of failures and lost answers if exit code 1 is an answer of this command; left out: that of the error's kind. */
   readonly failureExitCode?: number;
   /**
-   * True for a command that changes something: what it did is its exit code, also where its answer could not be written.
-   * Left out: it only answers, and a lost answer is a failure. So it is with --dry-run.
+   * Returns true for a command that changes something: its exit code reports the change even if its answer could not be written.
+   * Left out, and with --dry-run: the command only answers, so a lost answer is a failure.
    */
   acts?(args: readonly (string | undefined)[], flags: Flags & CommonFlags): boolean;
   /** Positional arguments as commander takes them: `<source>` or `[file]`, a text for the help, and a parser. */
   readonly args?: readonly (readonly [name: string, text: string, parse?: (text: string) => unknown])[];
-  /** What the first argument may be, where that is one of a few words: for the completion of shells. */
-  readonly firstWords?: readonly string[];
-  /** --json, --quiet, --verbose, --color and --no-input are there already. */
+  /** The possible values of the first argument, for shell completion; left out if any value is possible. */
+  readonly firstArguments?: readonly string[];
+  /** Without --json, --quiet, --verbose, --color and --no-input, which every command has. */
   readonly flags: FlagTable<Flags>;
   /**
    * @param args the positional arguments as commander gives them: a missing optional one is undefined

@@ -1,6 +1,6 @@
-// Which environment variable gives the value of a flag: WRIT_<COMMAND>_<FLAG>, made from the table of commands, so that a name
-// that one command reads steers no other. Owns the few names that several commands share, and those that older versions
-// read: one that is set ends with an error and steers nothing. Pure.
+// The environment variable of a flag: WRIT_<COMMAND>_<FLAG>, derived from the table of commands, so that the variable of one command
+// does not affect another. Also knows the variables that several commands share, and those of older versions: a set variable of an
+// older version is an error and has no other effect. Pure.
 import type { Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { Surroundings } from './command.js';
@@ -12,7 +12,7 @@ export const namesOfPrograms: ReadonlySet<string> = new Set([
   'WRIT_SIGN_KEYIDS',
 ]);
 
-/** What `writ fleet serve` read before, where it was not WRIT_<FLAG>. */
+/** Former variables of `writ fleet serve` that were not WRIT_<FLAG>. */
 const formerOfFleetServe: Readonly<Record<string, string>> = {
   repository: 'WRIT_FLEET_REPOSITORY',
   root: 'WRIT_FLEET_ROOT',
@@ -29,12 +29,12 @@ export function environmentName(command: string, option: Option): string | undef
   return namesOfPrograms.has(name) ? undefined : name;
 }
 
-/** @returns the variable that older versions read for this flag, where it was another one */
+/** @returns the variable of older versions for this flag; undefined for a flag without a value or with a shared variable */
 export function formerName(command: string, option: Option): string | undefined {
   const isShared = option.envVar !== undefined && option.envVar !== ownName(command, option);
   if (!takesValue(option) || isShared) return undefined;
   const own = command === 'fleet serve' ? formerOfFleetServe[option.attributeName()] : undefined;
-  return own ?? `WRIT_${flagWords(option)}`;
+  return own ?? `WRIT_${flagSuffix(option)}`;
 }
 
 /**
@@ -59,13 +59,13 @@ function takesValue({ required, optional }: Option): boolean {
 }
 
 function ownName(command: string, option: Option): string {
-  return `WRIT_${screaming(command)}_${flagWords(option)}`;
+  return `WRIT_${screaming(command)}_${flagSuffix(option)}`;
 }
 
-function flagWords(option: Option): string {
+function flagSuffix(option: Option): string {
   return screaming(option.attributeName().replace(/[A-Z]/g, (letter) => ` ${letter}`));
 }
 
-function screaming(words: string): string {
-  return words.replace(/[ -]/g, '_').toUpperCase();
+function screaming(name: string): string {
+  return name.replace(/[ -]/g, '_').toUpperCase();
 }

@@ -1,5 +1,5 @@
-// Parsers for the values of flags, for the rows of a table of flags: each refuses with what it would have taken.
-// Pure except for commander's own error type; a new kind of value gets its parser here.
+// Parsers for the values of flags. Each rejects a wrong value with a text that describes the accepted ones. Pure except for commander's
+// error type.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { isName, parseDuration, parsePercent } from '../../core/names.js';
@@ -22,7 +22,7 @@ export function shareFlag(text: string): number {
   return Math.round(percent * 10_000);
 }
 
-/** As much as the agent takes. */
+/** The limit of the agent. */
 const maxReasonCharacters = 200;
 
 /** Parses the short reason of an operator. @throws an error of commander for an empty or long text */
@@ -31,7 +31,7 @@ export function reasonFlag(text: string): string {
   throw new InvalidArgumentError(`A reason has 1 to ${maxReasonCharacters} characters.`);
 }
 
-/** @throws WritError USAGE for what is no number of a generation */
+/** @returns the number of a generation; undefined for undefined. @throws WritError USAGE for any other text */
 export function generationOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);

@@ -1,5 +1,5 @@
-// The flags of a command as a table, each under the name of its value: options for commander, and for the compiler the type
-// of what comes out of them. Owns no flag; how a value is read from its text is flag-values'.
+// Builders for the table of flags of a command: options of commander, with the type of each value for the compiler. flag-values parses
+// the values.
 import { InvalidArgumentError, Option } from '#commander';
 
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
@@ -12,7 +12,7 @@ export type Flag<Value> = Option & {
 /** A flag for each value, under its name, as `lockWait` for --lock-wait. */
 export type FlagTable<Values> = { readonly [Name in keyof Values]: Flag<Values[Name]> };
 
-/** What the flags of a table give to their command. */
+/** The values of the flags of a table. */
 export type FlagValues<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends Flag<infer Value> ? Value : never;
 };
@@ -37,7 +37,7 @@ function asTyped<Value>(text: string): Value {
   return text as Value;
 }
 
-/** A variable of a script that is not set gives an empty value: as a path it would be the working directory. */
+/** Rejects an empty value: an unset variable of a script causes one, and as a path it would be the working directory. */
 function written(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('It is empty.');
@@ -68,7 +68,7 @@ export function besides<Value>(flag: Flag<Value>, ...rivals: readonly string[]):
 
 const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'colours');
 
-/** Those of every command. */
+/** The flags of every command. */
 export const commonFlags = {
   json: toggle('--json', 'print one JSON object on stdout, also on failure'),
   quiet: toggle('-q, --quiet', 'only the outcome; nothing if the exit code is the answer'),

@@ -8,7 +8,7 @@ const columns = 80;
 const nameColumns = 11;
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-/** What `writ status` and `writ health` print in brackets, and is no error. */
+/** States that `writ status` and `writ health` print in brackets like error codes. */
 const hostStates: Readonly<
   Record<HostStateCode, { readonly meaning: string; readonly effect: string; readonly hint: string }>
 > = {
@@ -67,7 +67,7 @@ function pageOf(name: string): CodePage | undefined {
   return { code: typed, kind, ...hostStates[typed as HostStateCode] };
 }
 
-/** @param name as it was typed, in any case. @returns the page of the error or state of a host with this code, if it is one */
+/** @param name as typed, in any case. @returns the page of the error or host state with this code; undefined for another text */
 export function codeText(name: string): string | undefined {
   const page = pageOf(name);
   if (page === undefined) return undefined;
@@ -95,7 +95,7 @@ const maxNear = 5;
 /** Longer than any code: no similar code is searched for a longer text. */
 const maxName = 60;
 
-/** @returns codes that were perhaps meant, the nearest first: all that have the text in them, else those that differ little */
+/** @returns at most five similar codes, the nearest first: those that contain the text, else those that differ by a few characters */
 export function nearCodes(name: string): readonly ErrorCode[] {
   const typed = codeLike(name);
   if (typed.length < 3 || typed.length > maxName) return [];
@@ -129,11 +129,11 @@ function editDistance(from: string, to: string): number {
 
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(' ')) {
+  for (const token of text.split(' ')) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width)
-      lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
+    if (last !== undefined && last.length + 1 + token.length <= width)
+      lines[lines.length - 1] = `${last} ${token}`;
+    else lines.push(token);
   }
   return lines;
 }

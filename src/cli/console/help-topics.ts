@@ -1,7 +1,7 @@
 // The texts of `writ help TOPIC`, for topics that concern several commands. The page that a text names is authoritative. A
 // contract test compares the exit codes with those of errors.
 
-const exitCodes = `Exit codes, the same of every command unless its own help says otherwise:
+const exitCodes = `Exit codes of every command, unless its own help lists others:
 
   0    done, unchanged or activated
   1    failed: try again
@@ -19,7 +19,7 @@ Questions answer by their exit code: health, doctor and repo status 0 ok, 1 warn
 pull --exit-unchanged 77 distinguishes "nothing new" from "activated".
 A command that only answers ends with 1 if its answer could not be written (disk full,
 reader gone). One that changes something ends with the code of what it did.
-With --json each failure has its code; writ help CODE says what to do about it.
+With --json each failure has its code; writ help CODE explains what to do.
 `;
 
 const environment = `Environment. A flag beats the environment, the environment beats the default.
@@ -64,7 +64,7 @@ Set by Writ for the commands that it runs:
 const bundles = `Bundles. A bundle is a directory of policy files with a name.
 
   writ publish DIR --bundle NAME   signs DIR as the next serial of NAME on a channel
-                                   (stable unless --channel says another)
+                                   (stable, or that of --channel)
   --dry-run                        lists every file that would be signed
   .writignore, --exclude GLOB      leave files out, by patterns as in a .gitignore
                                    without "!"; .git, .env, private keys, tokens and
@@ -76,15 +76,15 @@ const bundles = `Bundles. A bundle is a directory of policy files with a name.
 
 Only regular files: no links, no special files. Modes become 0644 or 0755; an empty
 directory is left out. publish warns of both. A serial
-only grows, also over a withdrawal. Who publishes the same tree again publishes nothing.
+only grows, also over a withdrawal. A tree without changes is not published again.
 More: docs/operations.md
 `;
 
-const keys = `Keys. Every role has keys of its own, and a host trusts what the root says.
+const keys = `Keys. Every role has keys of its own, and a host trusts the keys in the root.
 
   root        3 keys, 2 needed; with different people, offline. Signs who signs the rest
   targets     signs releases: the publisher's. Teams have roles of their own (delegate)
-  snapshot    \\ the server's: they say what is current, and expire
+  snapshot    \\ the server's: they list what is current, and expire
   timestamp   / within days
 
   writ init                        makes all of them with a repository
@@ -113,7 +113,7 @@ This is the script "upload". Each publish is then one line:
 timestamp.json goes last, because hosts follow the files that it names. If the upload
 fails, hosts keep the previous release: type the same line again. publish then finds
 nothing new and ends with 0, and the upload goes on. The timestamp expires (after 7 days
-unless init set another life), so a timer runs each day:
+unless init set another time), so a timer runs each day:
 
   writ refresh --repository repo --keys keys && ./upload
 
@@ -125,14 +125,14 @@ const topics: ReadonlyMap<string, string> = new Map(
   Object.entries({ 'exit-codes': exitCodes, environment, bundles, keys, upload }),
 );
 
-/** @returns the text of a topic, if it is one */
+/** @returns the text of a topic; undefined for another name */
 export function topicText(name: string): string | undefined {
   return topics.get(name);
 }
 
 export const topicNames: readonly string[] = [...topics.keys()];
 
-/** What stands below the list of commands. */
+/** The text below the list of commands. */
 export const rootHelp = `
 Examples, in the order of a day:
   $ writ init --repository repo --keys keys

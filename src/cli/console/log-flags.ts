@@ -1,4 +1,4 @@
-// How the commands that go on running log: JSON for machines, lines for a person at a terminal, and how much. Owns no logger.
+// The log format and level of long-running commands: JSON for machines, lines at a terminal. Opens no logger.
 import { Option } from '#commander';
 import type { LogForm, LogLevel } from '../../platform/telemetry/log.js';
 import type { CommandContext } from './command.js';
@@ -12,7 +12,7 @@ const logFlag: Flag<'lines' | 'json' | undefined> = new Option(
 
 export const logFlags = { log: logFlag.choices(['lines', 'json']) };
 
-/** @returns the form of the log, as asked for or as stderr is */
+/** @returns the form that --log gives; else lines if stderr is a terminal, and JSON otherwise */
 export function logForm(
   { log, color }: Pick<CommonFlags, 'color'> & { readonly log: 'lines' | 'json' | undefined },
   { surroundings: { stderr, env } }: Pick<CommandContext, 'surroundings'>,
@@ -21,7 +21,7 @@ export function logForm(
   return form === 'lines' && isPainted(color, stderr, env) ? 'coloured-lines' : form;
 }
 
-/** @returns the least level that is written */
+/** @returns the lowest level that is logged, by --quiet and --verbose */
 export function logLevel({ quiet, verbose }: Partial<CommonFlags>): LogLevel & ('warn' | 'debug' | 'info') {
   if (quiet) return 'warn';
   return verbose ? 'debug' : 'info';

@@ -1,10 +1,10 @@
-// What it means for the exit code that an answer could not be written: a failure of a command that only answers, and nothing
-// for one that changes something. Pure.
+// The exit code if an answer could not be written: a failure for a command that only answers, and no effect for a command that changes
+// something. Pure.
 import type { TextLosses } from '../../platform/telemetry/standard-streams.js';
 import type { Answer, CommandDefinition } from './command.js';
 import type { CommonFlags } from './flags.js';
 
-/** @returns whether the command changes nothing as it was typed, so that its answer is all that it is for */
+/** @returns true if the command changes nothing with these arguments, so that its answer is its only purpose */
 export function onlyAnswers(
   { acts }: Pick<CommandDefinition, 'acts'>,
   args: readonly (string | undefined)[],
@@ -16,7 +16,7 @@ export function onlyAnswers(
 
 export interface LostAnswer {
   readonly answer: Answer;
-  /** Of the command, had the answer been written; 130 also where a lost answer ended it. */
+  /** The exit code if the answer had been written; 130 also if a lost answer ended the command. */
   readonly exitCode: number;
   readonly isOnlyAnswer: boolean;
   readonly failureExitCode: number | undefined;
@@ -24,12 +24,12 @@ export interface LostAnswer {
 
 /** @returns the exit code of a command with an answer that could not be printed */
 export function exitCodeOfLostAnswer({ answer, exitCode, ...rest }: LostAnswer): number {
-  // What is shown once, as a new passphrase, cannot be had in another way.
+  // A secret that is shown once, such as a new passphrase, cannot be printed again.
   const isNeeded = rest.isOnlyAnswer || (answer.kept ?? []).length > 0;
   return isNeeded && (exitCode === 0 || exitCode === 130) ? (rest.failureExitCode ?? 1) : exitCode;
 }
 
-/** @returns a warning; none for a reader that went away, because it has read as much as it wanted */
+/** @returns a warning; none if the reader closed the pipe, because it has read as much as it wanted */
 export function lostAnswerWarning({ lines, code }: TextLosses): string[] {
   if (code === 'EPIPE') return [];
   return [`${lines === 1 ? '1 line' : `${lines} lines`} of the answer could not be written (${code})`];

@@ -1,4 +1,4 @@
-// Colours of a terminal: whether a stream takes them, and text in them. It writes nothing, and knows no outcome.
+// Terminal colours: whether a stream accepts them, and coloured text. Prints nothing.
 import { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import type { Surroundings } from './command.js';
@@ -7,7 +7,7 @@ import type { CommonFlags } from './flags.js';
 export type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 export type Paint = (style: Style, text: string) => string;
 
-/** @returns what colours a text for this stream, or leaves it as it is */
+/** @returns a function that colours a text for this stream, or returns it unchanged if the stream has no colours */
 export function painter(
   choice: CommonFlags['color'],
   stream: NodeJS.WriteStream,

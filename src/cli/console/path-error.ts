@@ -1,5 +1,5 @@
-// Errors of the system about a path that a command was given, as a file in the place of a parent directory. Such an error
-// without a code of its own would be reported as a fault of Writ.
+// System errors about a path argument, such as a file in place of a parent directory. Without a code of Writ, such an error would be
+// reported as a bug.
 import { isSystemError } from '../../core/errors.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 

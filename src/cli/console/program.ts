@@ -1,6 +1,5 @@
-// The command line as commander sees it, built from the table of commands. A command's module is imported
-// when its name was typed and not before, so that `writ status` never loads the publisher.
-// Owns parsing, help and usage errors; it writes nothing and decides no outcome.
+// Parses the command line with commander, from the table of commands; includes help and usage errors. Imports the module of a command
+// only if its name was typed, so that `writ status` does not load the publisher. Prints nothing.
 import { Argument, Command, CommanderError, Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
@@ -8,7 +7,7 @@ import { environmentName, refuseFormerNames } from './flag-environment.js';
 import { type CommonFlags, commonFlags, type Flag } from './flags.js';
 import { rootHelp, topicNames, topicText } from './help-topics.js';
 
-/** What was typed, understood: a command with its values, or a text to show. */
+/** The parsed command line: a command with its values, or a text to print. */
 export type Invocation =
   | {
       readonly kind: 'command';
@@ -20,7 +19,7 @@ export type Invocation =
   | { readonly kind: 'text'; readonly text: string };
 
 export interface ProgramSurroundings extends Pick<Surroundings, 'env' | 'stdout'> {
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
@@ -51,7 +50,7 @@ export async function parseCommandLine(
     if (typed !== undefined) refuseFormerNames(typed.name, optionsLeft(typed.command), surroundings.env);
   };
   try {
-    // `writ help publish` is `writ publish --help`: commander's own would not import the command first.
+    // `writ help publish` becomes `writ publish --help`, because commander's help would not import the module first.
     const [first, ...rest] = argv;
     const topic = first === 'help' ? await helpOn(rest, program) : undefined;
     if (topic !== undefined) return { kind: 'text', text: topic };
@@ -67,7 +66,7 @@ export async function parseCommandLine(
   return invocation;
 }
 
-/** @returns the text of a topic or an error code; undefined where commander has the help. @throws WritError USAGE for what is neither */
+/** @returns the text of a topic or an error code; undefined for a command, whose help commander has. @throws WritError USAGE for other names */
 async function helpOn([name]: readonly string[], program: Command): Promise<string | undefined> {
   if (name === undefined || name.startsWith('-') || program.commands.some((one) => one.name() === name))
     return undefined;
@@ -81,9 +80,9 @@ async function helpOn([name]: readonly string[], program: Command): Promise<stri
   });
 }
 
-/** Its flags can also come from the environment that it is given, under the names that the help shows. */
+/** A command that takes flags from the given environment too, under the names that the help shows. */
 class WritCommand extends Command {
-  /** Its declarations leave out that a command is an EventEmitter, and how it refuses a flag. */
+  /** Members that the type declarations of commander leave out. */
   declare emit: (event: string, value: string) => boolean;
   declare unknownOption: (flag: string) => never;
   readonly #env: Surroundings['env'];
@@ -97,10 +96,10 @@ class WritCommand extends Command {
     return new WritCommand(name, this.#env);
   }
 
-  /** In place of commander's own, which reads the environment of the process whatever we were given. */
+  /** Overrides commander's method, which reads the environment of the process in place of the given one. */
   _parseOptionsEnv(): void {
     const left = optionsLeft(this);
-    // One that is set and empty counts as not set, as for most programs.
+    // An empty variable counts as unset, as for most programs.
     const fromEnvironment = ({ envVar = '' }: Option) => this.#env[envVar] || undefined;
     for (const option of left) {
       const value = fromEnvironment(option);
@@ -119,7 +118,7 @@ function rivalsIn(command: Command, { rivals = [] }: Flag<unknown>): readonly Op
   return command.options.filter((one) => rivals.includes(one.attributeName()));
 }
 
-/** @returns those that have no value, or only their default */
+/** @returns the options without a value or with their default value */
 function optionsLeft(command: Command): readonly Option[] {
   return command.options.filter((option) => {
     const source = command.getOptionValueSource(option.attributeName());
@@ -127,7 +126,7 @@ function optionsLeft(command: Command): readonly Option[] {
   });
 }
 
-/** The flag as this command has it: the table's own is shared by several commands, under several variables. */
+/** Copies a shared flag for this command, because each command has its own variable for it. */
 function ownOption(command: string, shared: Option): Option {
   const envVar = environmentName(command, shared);
   return Object.assign(new Option(shared.flags, shared.description), shared, { envVar });
@@ -158,9 +157,9 @@ interface Listener {
 }
 
 function addEntry(program: Command, entry: CommandEntry, { typed, found }: Listener): void {
-  const words = entry.name.split(' ');
-  const parent = words.length === 1 ? program : groupOf(program, words[0] ?? '');
-  const sub = parent.command(words.at(-1) ?? '').description(entry.summary);
+  const tokens = entry.name.split(' ');
+  const parent = tokens.length === 1 ? program : groupOf(program, tokens[0] ?? '');
+  const sub = parent.command(tokens.at(-1) ?? '').description(entry.summary);
   if (entry.group !== undefined) (parent === program ? sub : parent).helpGroup(entry.group);
   if (parent !== program) parent.summary(parent.commands.map((one) => one.name()).join(', '));
   parent.hook('preSubcommand', async (_parent, chosen) => {
@@ -180,8 +179,8 @@ function groupOf(program: Command, name: string): Command {
 }
 
 function completeCommand(sub: Command, name: string, definition: CommandDefinition): void {
-  for (const [word, text, parse] of definition.args ?? []) {
-    const argument = new Argument(word, text);
+  for (const [token, text, parse] of definition.args ?? []) {
+    const argument = new Argument(token, text);
     sub.addArgument(parse === undefined ? argument : argument.argParser(parse));
   }
   const options: readonly Option[] = Object.values({ ...definition.flags, ...commonFlags });
@@ -195,8 +194,8 @@ function completeCommand(sub: Command, name: string, definition: CommandDefiniti
 /** @returns the first argument in the form of a flag that the command does not have */
 function findUnknownFlag(argv: readonly string[], { options }: Command): string | undefined {
   const end = argv.indexOf('--');
-  const words = (end === -1 ? argv : argv.slice(0, end)).map((word) => word.split('=')[0] ?? '');
-  return words.find((word) => word.startsWith('--') && !options.some(({ long }) => long === word));
+  const tokens = (end === -1 ? argv : argv.slice(0, end)).map((token) => token.split('=')[0] ?? '');
+  return tokens.find((token) => token.startsWith('--') && !options.some(({ long }) => long === token));
 }
 
 function flagsOf({ options }: Command): string {
@@ -221,7 +220,7 @@ function flagError(error: CommanderError, { name, command }: Typed, argv: readon
   );
 }
 
-/** With commander's suggestion, which it makes only when it throws. */
+/** @returns the error of commander with its suggestion, which commander computes only when it throws */
 function refusalOf(flag: string, command: Command): CommanderError {
   try {
     return (command as WritCommand).unknownOption(flag);
@@ -236,12 +235,12 @@ function groupTyped(program: Command, [first]: readonly string[]): Command {
   return program.commands.find((one) => one.name() === first && one.commands.length > 0) ?? program;
 }
 
-/** @returns as it is typed, with the groups that it is in */
+/** @returns the command as typed, with its groups */
 function splitArguments(command: Command): string {
   return command.parent === null ? 'writ' : `${splitArguments(command.parent)} ${command.name()}`;
 }
 
-/** @param hint where commander has no suggestion */
+/** @param hint used if commander has no suggestion */
 function usageError(error: CommanderError, parent: Command, hint?: string): WritError {
   if (error.code === 'commander.help') return commandMissing(parent);
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
@@ -251,13 +250,13 @@ function usageError(error: CommanderError, parent: Command, hint?: string): Writ
     : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
 }
 
-/** Of the program itself there are too many to name in a line. */
+/** Names the commands of a group; the program has too many for one line. */
 function commandMissing(parent: Command): WritError {
-  const words = splitArguments(parent);
+  const tokens = splitArguments(parent);
   if (parent.parent === null)
-    return new WritError('USAGE', `${words} needs a command`, {
+    return new WritError('USAGE', `${tokens} needs a command`, {
       hint: 'On a host begin with `writ status`, to sign policy with `writ init`. All commands: `writ --help`.',
     });
   const names = parent.commands.map((command) => command.name()).join(', ');
-  return new WritError('USAGE', `${words} needs a command: ${names}`, { hint: `Run ${words} --help.` });
+  return new WritError('USAGE', `${tokens} needs a command: ${names}`, { hint: `Run ${tokens} --help.` });
 }

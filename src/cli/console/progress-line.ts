@@ -2,16 +2,16 @@
 import { sizeText } from '../../core/size-text.js';
 import type { Amount } from '../../core/work-report.js';
 
-/** A rate of less time than this is chance. */
+/** Least time for a meaningful rate. */
 const minMeasuredMs = 500;
 
-/** Measures one step. @returns what is known of it now */
+/** Measures one step. @returns a function that returns the text for the amount so far */
 export function createProgressLine(): (amount: Amount, nowMs: number) => string {
   let start: { readonly done: number; readonly atMs: number } | undefined;
   let lastDone = 0;
   return (amount, nowMs) => {
     const { done } = amount;
-    // What was here before a resumed download is no rate, and a step that begins again is measured again.
+    // The bytes before a resumed download do not count for the rate, and a step that begins again is measured again.
     if (start === undefined || done < lastDone) start = { done, atMs: nowMs };
     lastDone = done;
     const measuredMs = nowMs - start.atMs;

@@ -1,5 +1,5 @@
-// Text of others on a terminal: what would move the cursor or turn the text is shown escaped, and widths are counted in
-// columns. Pure; owns no colour and nothing of its own.
+// Untrusted text on a terminal: escapes characters that move the cursor or change the direction of text, and counts widths in columns.
+// Pure.
 import { unprintable } from '../../core/text/printable.js';
 
 /** @returns JSON of the same value: JSON.stringify leaves U+007F to U+009F as they are, and a terminal obeys them */
@@ -16,11 +16,11 @@ export function printableJson(value: object): string {
 /** Characters of two columns: the wide and full-width ones of Unicode's East Asian Width (UAX 11), and pictures. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Marks stand on the character before them. */
+/** Combining marks, which take no column. */
 const widthless = /[\p{Mn}\p{Me}\p{Cf}]/u;
 
 function widthOf(character: string): number {
-  // Nearly all text: no table is asked.
+  // The common case, without a table.
   if (character < '\u0300') return 1;
   if (widthless.test(character)) return 0;
   return wide.test(character) ? 2 : 1;

@@ -53,7 +53,7 @@ export const command: CommandDefinition<TokenFlags> = {
     ['<action>', 'create, list or revoke'],
     ['[id]', 'revoke: which one, by the id of the list'],
   ],
-  firstWords: ['create', 'list', 'revoke'],
+  firstArguments: ['create', 'list', 'revoke'],
   quiet: 'nothing',
   flags,
   acts: ([action]) => action !== 'list',

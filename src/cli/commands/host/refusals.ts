@@ -31,7 +31,7 @@ export const command: CommandDefinition<RefusalsFlags> = {
     '7  busy',
   ],
   args: [['[forget]', 'forget refusals: all of them, or those that the flags select']],
-  firstWords: ['forget'],
+  firstArguments: ['forget'],
   flags,
   acts: ([verb]) => verb === 'forget',
   run: async ([verb], flags, context) => {
