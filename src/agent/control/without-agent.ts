@@ -19,8 +19,8 @@ import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { type RollbackRequest, rollBack } from '../cycle/rollback.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
+import { scrubAfterMismatch } from '../integrity/scrub-after-mismatch.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
 import { type CycleEnd, isOfOrder } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
@@ -85,7 +85,7 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
     const watch = watchRefreshes(host, { version: options.version, contact, signal });
     const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed: watch.onRefreshed, exits, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
-    await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
+    await scrubAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await watch.end();
     if (options.noBake === true) keepActive(host, ended, by);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);

@@ -45,7 +45,7 @@ export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> 
   if (candidate.length === 0) return { kind: 'none', records };
   if (!hasSameContent(candidate, policy))
     return { kind: 'swap', records: [], candidate, move: moveTo(host, facts, repair?.replaced ?? []) };
-  if (repair?.needsSwap !== 'yes') return { kind: 'none', records };
+  if (repair?.needsSwap !== true) return { kind: 'none', records };
   const move = moveToRepaired(host, { ...repair, to: generation, staging, signal });
   return { kind: 'swap', records, candidate: repair.candidate, move };
 }

@@ -30,8 +30,8 @@ import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { createSandboxTurn } from '../hooks/watch-sandbox.js';
 import type { InstallSource } from '../identity/install-id.js';
-import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
-import type { Look } from '../integrity/scrub.js';
+import type { ScrubResult } from '../integrity/scrub.js';
+import { scrubAfterMismatch } from '../integrity/scrub-after-mismatch.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { isEndedForAnotherJob } from '../job/exclusive.js';
 import { readHistory, requireHistory } from '../job/history.js';
@@ -77,7 +77,7 @@ export interface AgentCalls {
   readonly publishStatus: () => void;
   /** The end of a cycle or a rollback. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
-  readonly noteLook: (look: Look) => void;
+  readonly noteLook: (look: ScrubResult) => void;
   /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
   /** @param follow called in the turn of the reload. @throws WritError what is wrong with the new configuration */
@@ -127,7 +127,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       if (result.problems.some(isEndedForAnotherJob)) return undefined;
       poller.asked();
       // Apart as well: it takes its turn for what it repairs.
-      void lookAfterMismatch(result, { host, exclusive: preempt, onLook: agent.noteLook, signal: stop });
+      void scrubAfterMismatch(result, { host, exclusive: preempt, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
       void runShort(watchAge);
       return afterExit(result, exit);

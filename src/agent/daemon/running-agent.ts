@@ -15,7 +15,7 @@ import { pullUnlessStopping, requirePresent } from '../cycle/cycle-runner.js';
 import { forgetRetryAfter } from '../cycle/refresh-trust.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { openInstallId } from '../identity/install-id.js';
-import type { Look } from '../integrity/scrub.js';
+import type { ScrubResult } from '../integrity/scrub.js';
 import { type CycleEnd, isOfOrder } from '../job/cycle-result.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
@@ -130,7 +130,7 @@ export class RunningAgent {
     this.#publishStatus();
   }
 
-  #noteLook({ repair }: Look): void {
+  #noteLook({ repair }: ScrubResult): void {
     this.#problems.delete('damage');
     if (repair !== undefined) {
       this.#last = repair.result;

@@ -8,7 +8,7 @@ import { joinSignals } from '../../platform/time/join-signals.js';
 import { boundedPace } from '../../platform/time/rate-limit.js';
 import type { Caller } from '../control/control-socket.js';
 import { type CycleRunner, requirePresent } from '../cycle/cycle-runner.js';
-import { type Look, scrub } from '../integrity/scrub.js';
+import { type ScrubResult, scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
@@ -21,7 +21,7 @@ export interface ScrubberOptions {
   readonly host: () => Host;
   readonly runner: Pick<CycleRunner, 'preempt' | 'runShort' | 'watch'>;
   /** Notified of each look that came to its end. */
-  readonly onLook: (look: Look) => void;
+  readonly onLook: (look: ScrubResult) => void;
   readonly stop: AbortSignal;
 }
 

@@ -1,5 +1,5 @@
-// What is active, or ought to be, against what it must be: the `current` link, and the generation that the last move
-// left. Reads only. The link alone is not believed: a hand may have turned it to another generation of ours.
+// Compares the `current` link and the active generation with their manifests. Reads only. The result of the last move in the ledger, and
+// not the link, determines the generation, because a person may have pointed the link to another one.
 import * as fs from 'node:fs';
 import { isWritError } from '../../core/errors.js';
 import type { DamageFound } from '../../core/status/scrub-state.js';
@@ -13,9 +13,9 @@ import {
 import { activeGenerationNumber } from '../generations/generations.js';
 
 export interface ExaminedActive {
-  /** What `current` names; undefined when there is no link, or one that is not ours. */
+  /** The generation that `current` names; undefined without a link, or for one that Writ did not make. */
   readonly current: number | undefined;
-  /** The generation that ought to be active. */
+  /** The generation that must be active. */
   readonly wanted: ExaminedGeneration;
   readonly damage: readonly DamageFound[];
 }
@@ -26,9 +26,9 @@ interface LinkFound {
 }
 
 /**
- * @param options `known`: generations that were read in full a moment ago, by a recovery
- * @returns undefined when nothing is active and nothing ought to be
- * @throws WritError INTERRUPTED, DISK_*; STATE_DAMAGED for a foreign link where nothing is known of what was there
+ * @param options `known`: generations that a recovery has just read in full
+ * @returns undefined if no generation is or must be active
+ * @throws WritError INTERRUPTED, DISK_*; STATE_DAMAGED for a foreign link if the ledger names no generation
  */
 export async function examineActive(
   host: DiskView,
@@ -44,8 +44,8 @@ export async function examineActive(
 }
 
 /**
- * Where the last move ended. In the middle of a swap, or of one that a crash left, the link is right.
- * @throws WritError STATE_DAMAGED for a link that is not ours, where the ledger knows of none before
+ * @returns the generation of the last finished move. During a swap, or after one that a crash interrupted, that of the link
+ * @throws WritError STATE_DAMAGED for a foreign link if the ledger names no generation
  */
 export function wantedGeneration({ paths, ledger }: DiskView): number | undefined {
   const { settled } = ledger.read();

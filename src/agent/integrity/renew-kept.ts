@@ -1,5 +1,5 @@
-// What is kept beside a whole tree, written again from what this host knows still: the manifest from the tree itself, the
-// record from the signed metadata. Needs no room to unpack anything, and touches no tree; an archive is staging's.
+// Rewrites lost retained files of an intact tree: the manifest from the tree itself, the record from the signed metadata. Needs no free
+// space to unpack and changes no tree. Staging handles lost archives.
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { type ExaminedBundle, examineBundle, isTreeWhole } from '../generations/examine.js';
@@ -16,10 +16,10 @@ export interface RenewOptions {
 }
 
 /**
- * @returns the parts as they are now. What could not be written stays damage: the log says why
+ * @returns the parts after the renewal. A file that could not be written stays damage, and the log has the reason
  * @throws WritError INTERRUPTED
  */
-export async function renewKept(
+export async function renewRetainedFiles(
   host: Host,
   parts: readonly PolicyPart[],
   options: RenewOptions,

@@ -1,6 +1,5 @@
-// Makes a damaged backup whole: the generation that a rollback would go to, built again under a number of its own and
-// named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
-// `current` does not move, and nobody is notified.
+// Repairs a damaged backup (the target of a rollback): builds it again under a new number, which replaces the old one in the ledger. A
+// backup that cannot be built again is removed from the ledger. `current` does not move, and no worker is notified.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
@@ -19,13 +18,13 @@ import { refreshAfterRenewal, stageDamaged } from './repair.js';
 import { failuresIn, keepRecords, repairCandidate } from './repair-plan.js';
 
 export type BackupEnd =
-  /** The generation that is the backup now: the same one where only what is kept was damaged. */
+  /** The repaired backup; the same generation if only retained files were damaged. */
   | { readonly kind: 'made'; readonly generation: number }
-  /** It could not be made again this time, or a rollback can go to it as it is. */
+  /** It could not be repaired this time, or a rollback can use it as it is. */
   | { readonly kind: 'kept'; readonly generation: number; readonly problem: Problem }
   | { readonly kind: 'given-up'; readonly problem: Problem };
 
-/** The caller has the host for itself. @throws WritError INTERRUPTED; what is in the way is in the end */
+/** The caller holds the job lock. @throws WritError INTERRUPTED; every other failure is in the result */
 export async function repairBackup(
   host: Host,
   generation: number,
@@ -57,7 +56,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
     host.log.warn({ generation, problem }, 'a damaged backup could not be repaired');
     if (!(await isLostForGood(host, generation, { failures, signal, staging })))
       return { kind: 'kept', generation, problem };
-    // From here on it is as any old generation: collected when its time has come.
+    // From now on it is collected like any other old generation.
     host.ledger.write(withBackup(host.ledger.read(), generation, undefined));
     return { kind: 'given-up', problem };
   }
@@ -71,10 +70,10 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
   return { kind: 'made', generation: reserved.generation };
 }
 
-/** What nobody knows the signed digests of, or vouches for any more: no repository that comes back repairs that. */
+/** Codes of lost digests and of releases that no key vouches for: no later repository state can repair these. */
 const lostForGood: ReadonlySet<string> = new Set(['STATE_DAMAGED', 'RELEASE_UNTRUSTED']);
 
-/** Only fresh metadata can say so; and a backup that a rollback could go to is one still. */
+/** Whether a backup can never be repaired. Requires fresh metadata; a backup that a rollback can still use is not lost. */
 async function isLostForGood(
   host: Host,
   generation: number,

@@ -1,5 +1,5 @@
-// `writ pull --force` has staged every release again: what is damaged takes its new tree from there, by the same move as
-// any repair. Decides; writes nothing.
+// The repair by `writ pull --force`, which has staged every release again: damaged bundles get the new trees, with the move of an
+// ordinary repair. Decides; writes nothing.
 import { isLinkDamage } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import type { CandidateBundle } from '../staging/candidate.js';
@@ -9,13 +9,13 @@ import { type RepairCandidate, replaceDamaged } from './repair-plan.js';
 
 export interface ForcedRepair extends RepairCandidate {
   readonly active: ExaminedActive;
-  /** Links, or a tree: records alone need no swap. */
-  readonly needsSwap: 'yes' | 'no';
+  /** True if links or a tree are damaged; records alone need no swap. */
+  readonly needsSwap: boolean;
 }
 
 /**
- * @param candidate everything that is configured, staged again where it could be
- * @returns undefined when what is active is complete
+ * @param candidate all configured bundles, staged again if possible
+ * @returns undefined if the active generation is complete
  * @throws WritError INTERRUPTED, DISK_*
  */
 export async function planForcedRepair(
@@ -26,6 +26,6 @@ export async function planForcedRepair(
   const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   if (active === undefined || active.damage.length === 0) return undefined;
   const repair = await replaceDamaged(host, active.wanted.bundles, candidate);
-  const needsSwap = repair.replaced.length > 0 || active.damage.some(isLinkDamage) ? 'yes' : 'no';
+  const needsSwap = repair.replaced.length > 0 || active.damage.some(isLinkDamage);
   return { active, ...repair, needsSwap };
 }

@@ -1,5 +1,5 @@
-// The last resort of a repair: an older generation that is complete, vouched for and not withdrawn takes the damaged one's
-// place. No hold is put on what is left: as soon as its release can be had again, a cycle brings it back.
+// The last fallback of a repair: an older generation that is complete, trusted and not withdrawn replaces the damaged one. The damaged
+// releases are not held, so a cycle activates them again as soon as they are available.
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -14,25 +14,25 @@ import { parseTreeName } from '../state/paths.js';
 import type { ExaminedActive } from './examine-active.js';
 import { moveToRepaired } from './repair-plan.js';
 
-export interface GoingBack {
+export interface FallbackInput {
   readonly host: Host;
-  /** At the step behind `stage`. */
+  /** Its current step is the one after `stage`. */
   readonly story: CycleStory;
   readonly active: ExaminedActive;
-  /** Why the damaged releases cannot be had. */
+  /** Why the damaged releases cannot be staged again. */
   readonly failures: readonly Problem[];
   readonly staging: string;
   readonly signal: AbortSignal;
 }
 
-export interface WentBack {
+export interface FallbackResult {
   readonly moved: MoveResult;
   readonly bundles: readonly BundleResult[];
   readonly problem: Problem;
 }
 
-/** @throws WritError REPAIR_FAILED when there is no such generation */
-export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
+/** Activates the fallback generation. @throws WritError REPAIR_FAILED without such a generation */
+export async function fallBackToIntactGeneration(back: FallbackInput): Promise<FallbackResult> {
   const { host, story, active, failures, staging, signal } = back;
   const target = await choose(back);
   await skipSteps(story, ['verify', 'check', 'canary', 'flush']);
@@ -48,7 +48,7 @@ export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
   return { moved, bundles: resultsOf(active, target, moved), problem: problemOf(error) };
 }
 
-async function choose({ host, active, failures }: GoingBack): Promise<ActivePolicy> {
+async function choose({ host, active, failures }: FallbackInput): Promise<ActivePolicy> {
   const { generation } = active.wanted;
   const damaged = { number: generation, path: `${host.paths.generations}/${generation}`, entries: [] };
   try {
@@ -65,7 +65,7 @@ function reasons(failures: readonly Problem[]): string {
   return failures.map(({ message }) => message).join('; ');
 }
 
-/** Best effort: the links of a damaged generation need not be readable. */
+/** Retries without the damaged generation, because its links may be unreadable. */
 async function makeNewer(host: Host, move: Parameters<typeof touchTrees>[1]): Promise<void> {
   try {
     await touchTrees(host, move);

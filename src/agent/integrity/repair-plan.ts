@@ -1,5 +1,5 @@
-// What a repair is made of: which releases are staged again, which trees stay, who is notified. Decides from what was
-// found on disk; only `keepRecords` writes.
+// The plan of a repair: the releases to stage again, the trees to keep, and the groups to notify. Decides from the scan; only
+// `keepRecords` writes.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
@@ -20,13 +20,13 @@ import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
 import type { ExaminedActive } from './examine-active.js';
 
-/** One bundle that ought to be active, and is configured: others leave with the next generation. */
+/** A bundle of the active generation that is still configured; the next generation drops the others. */
 export interface PolicyPart {
   readonly bundle: BundleConfig;
   readonly found: ExaminedBundle;
 }
 
-/** @returns the bundles that the next generation has */
+/** @returns the bundles of the next generation. @throws WritError STATE_DAMAGED if none of them is configured */
 export function partsOf(host: Host, wanted: ExaminedGeneration): PolicyPart[] {
   const parts = host.config.bundles.flatMap((bundle) => {
     const found = wanted.bundles.find((one) => one.bundle === bundle.name);
@@ -39,8 +39,8 @@ export function partsOf(host: Host, wanted: ExaminedGeneration): PolicyPart[] {
 }
 
 /**
- * As the `select` step of a cycle: damaged bundles take the very release that they have.
- * @param ask brings the trusted metadata up to date, where a record is lost; called at most once
+ * The counterpart of the `select` step of a cycle: each damaged bundle selects the release that it already has.
+ * @param ask refreshes the metadata if a record is lost; called at most once
  */
 export async function selectDamaged(
   host: Host,
@@ -83,13 +83,13 @@ async function findTarget(
   { bundle, found }: PolicyPart,
   ask: () => Promise<void>,
 ): Promise<SignedTarget> {
-  const wish = { bundle: bundle.name, channel: bundle.channel, release: found.release };
+  const request = { bundle: bundle.name, channel: bundle.channel, release: found.release };
   try {
-    return findRepairTarget(host, wish);
+    return findRepairTarget(host, request);
   } catch (error) {
     if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
     await ask();
-    return findRepairTarget(host, wish);
+    return findRepairTarget(host, request);
   }
 }
 
@@ -104,13 +104,13 @@ function resultOf({ name, channel }: BundleConfig, { treeDirectory, record }: Ex
   };
 }
 
-/** @returns the damaged trees of which the release could not be had again; a whole tree is left for nothing */
+/** @returns the failures of bundles with a damaged tree; without a damaged tree, a failure is no reason to leave the generation */
 export function failuresOfTrees(selections: readonly Selection[], parts: readonly PolicyPart[]): Problem[] {
   const damaged = parts.flatMap(({ found }) => (found.tree.length > 0 ? [found.bundle] : []));
   return failuresIn(selections.filter(({ bundle }) => damaged.includes(bundle.name)));
 }
 
-/** @returns what could not be had again */
+/** @returns the problems of releases that could not be selected or staged */
 export function failuresIn(selections: readonly Selection[]): Problem[] {
   return selections.flatMap(({ kind, result }) =>
     kind === 'keep' && result.problem !== undefined ? [result.problem] : [],
@@ -119,13 +119,13 @@ export function failuresIn(selections: readonly Selection[]): Problem[] {
 
 export interface RepairCandidate {
   readonly candidate: readonly PlacedBundle[];
-  /** Whole trees whose kept release was damaged: only that is written again. */
+  /** Intact trees with damaged retained files: only these files are written again. */
   readonly records: readonly StagedBundle[];
   /** Names of the bundles that get a new tree. */
   readonly replaced: readonly string[];
 }
 
-/** @param made the parts as they were found, and what of them was staged */
+/** @param made the parts of the scan, and their staged bundles */
 export async function repairCandidate(
   host: Host,
   { parts, selections, staged }: StagedTrees & { readonly parts: readonly PolicyPart[] },
@@ -145,9 +145,9 @@ export async function repairCandidate(
 }
 
 /**
- * Takes what is damaged from what was staged; a tree that is complete is never touched.
- * @param found the bundles as they are
- * @param bundles what the next generation is to hold, staged where it could be
+ * Replaces damaged trees by staged ones; an intact tree is never changed.
+ * @param found the bundles on disk
+ * @param bundles the bundles of the next generation, staged if possible
  */
 export async function replaceDamaged(
   host: Host,
@@ -170,14 +170,14 @@ export async function replaceDamaged(
   return { candidate, records, replaced };
 }
 
-/** Where nobody knew what the tree must be, it is known by what was made. */
+/** Whether the tree on disk is intact. With a lost manifest, compares it with the manifest of the staged release. */
 async function isAsMade(host: Host, found: ExaminedBundle, { manifest }: StagedBundle): Promise<boolean> {
   if (found.manifest !== undefined || found.tree.length > 0) return found.tree.length === 0;
   const rights = expectedPermissions(host, found.bundle);
   return (await verifyTree(found.treePath, manifest, { contents: 'digests', ...rights })).length === 0;
 }
 
-/** Writes what is kept of these releases again; their trees stay as they are. */
+/** Writes the retained files of these releases again, without their trees. */
 export function keepRecords(host: Host, records: readonly StagedBundle[], staging: string): void {
   for (const { target, copy, manifestBytes } of records) {
     keepRelease(host.paths, host.durable, {
@@ -200,14 +200,13 @@ export interface RepairMove {
 }
 
 /**
- * The move to what takes the damaged generation's place, for whoever may have read what was damaged; `when` is not asked,
- * for nobody knows what they have read. Nothing is remembered when a worker refuses: the release is the one that it uses
- * already.
+ * The move to the replacement of a damaged generation. It notifies all groups that may have read damaged files, whatever their `when`,
+ * because their content is unknown. A worker refusal is not remembered, because the worker already uses the release.
  */
 export function moveToRepaired(host: Host, { active, to, replaced, staging, signal }: RepairMove): Move {
   const links = active.damage.filter(isLinkDamage);
   const bundles = [...replaced, ...links.flatMap(({ bundle = '' }) => bundle)];
-  const isAnybodys = links.some(({ bundle }) => bundle === undefined);
-  const groups = isAnybodys ? host.groups : affectedGroups(host, { bundles });
+  const affectsAll = links.some(({ bundle }) => bundle === undefined);
+  const groups = affectsAll ? host.groups : affectedGroups(host, { bundles });
   return { kind: 'repair', from: active.current, to, groups, releases: [], staging, signal };
 }

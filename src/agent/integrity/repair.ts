@@ -1,7 +1,6 @@
-// Makes a damaged policy whole: new trees of the very same releases, a new generation, and the ordinary swap with all
-// that follows. Each release comes from its kept archive, else from the repository; when one cannot be had, an older
-// generation that is complete takes over. Nothing is ever written into a tree that exists. Checks are not run again: the
-// bytes are those that passed them.
+// Repairs a damaged policy: new trees of the same releases, a new generation, and the ordinary swap with its notifications. Each release
+// comes from its retained archive, else from the repository; if one is unavailable, an older complete generation replaces the damaged
+// one. An existing tree is never written to. Checks do not run again, because the bytes are those that passed them.
 import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
@@ -24,8 +23,8 @@ import { preferRetainedArchives } from '../staging/retained-archives.js';
 import { countText } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
-import { renewKept } from './renew-kept.js';
-import { goBackToWhole } from './repair-by-previous.js';
+import { renewRetainedFiles } from './renew-kept.js';
+import { fallBackToIntactGeneration } from './repair-by-previous.js';
 import {
   failuresIn,
   failuresOfTrees,
@@ -39,22 +38,21 @@ import {
 
 export interface RepairOptions {
   readonly cycle: string;
-  /** `no`: only what is on this host is used, and an older generation rather than the network. */
+  /** `no`: uses only files of this host, and an older generation before the network. */
   readonly download: 'yes' | 'no';
   readonly signal: AbortSignal;
   readonly onEvent?: (event: CycleEventLine) => void;
 }
 
 export interface RepairEnd extends CycleEnd {
-  /** What was damaged when the repair began. */
+  /** The damage at the begin of the repair. */
   readonly damage: readonly DamageFound[];
 }
 
 /**
- * Looks over the active policy and repairs what is damaged. The caller has the host for itself.
- * @returns undefined when it is complete. Never rejects for what the repair meets: REPAIR_FAILED, REPAIRED_BY_PREVIOUS
- *   and what workers said are in the result
- * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when not even looking is possible
+ * Scans the active policy and repairs its damage. The caller holds the job lock.
+ * @returns undefined if the policy is complete. REPAIR_FAILED, REPAIRED_BY_PREVIOUS and worker refusals are in the result
+ * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED if the scan itself is impossible
  */
 export async function repairActive(host: Host, options: RepairOptions): Promise<RepairEnd | undefined> {
   const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(options.signal) });
@@ -67,16 +65,16 @@ export async function repairActive(host: Host, options: RepairOptions): Promise<
   const end = await runJob(host, job, async (opened) => {
     opened.record.fromGeneration = active.current;
     opened.record.warnings.push(damageWarning(active.damage));
-    // A link that Writ did not make is never replaced, and never followed.
+    // Throws for a foreign link, which is never replaced or followed.
     activeGenerationNumber(host.paths);
     const reserved = reserveGeneration(host);
     const staging = opened.area.directory(String(reserved.generation));
-    await mend(opened, { active, options, ...reserved, staging });
+    await replaceDamagedPolicy(opened, { active, options, ...reserved, staging });
   });
   return { ...end, damage: active.damage };
 }
 
-/** Said of what was found: the result's problems are what is wrong still. */
+/** A warning with the found damage; the problems of the result are the remaining ones. */
 function damageWarning(damage: readonly DamageFound[]): Problem {
   return problemOf(
     new WritError('STATE_DAMAGED', formatDamageSummary(damage), { facts: { found: damage.length } }),
@@ -98,7 +96,7 @@ export interface Repair {
   readonly staging: string;
 }
 
-async function mend(job: Job, repair: Repair): Promise<void> {
+async function replaceDamagedPolicy(job: Job, repair: Repair): Promise<void> {
   const { host, story, record } = job;
   const { active, options, staging } = repair;
   const { signal } = options;
@@ -106,7 +104,7 @@ async function mend(job: Job, repair: Repair): Promise<void> {
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the repair was ended before its swap');
   const failures = failuresOfTrees(made.selections, made.parts);
   if (failures.length > 0) {
-    const back = await goBackToWhole({ host, story, active, failures, staging, signal });
+    const back = await fallBackToIntactGeneration({ host, story, active, failures, staging, signal });
     record.moves.push(back.moved);
     if (isActivation(back.moved.outcome)) record.problems.push(back.problem);
     return noteBundles(record, back.bundles);
@@ -126,7 +124,7 @@ async function mend(job: Job, repair: Repair): Promise<void> {
     return { value: undefined, text: `generation ${to}` };
   });
   const { current, wanted } = active;
-  // Trees that the link does not lead to just now come back with a newer time, as after a rollback.
+  // Trees that the link does not reach now get a newer time when they become active again, as after a rollback.
   if (current !== undefined && current !== wanted.generation)
     await touchIfPossible(host, { comingBack: wanted.generation, inUse: current });
   const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
@@ -138,13 +136,13 @@ async function mend(job: Job, repair: Repair): Promise<void> {
 }
 
 export interface RepairedTrees extends StagedTrees {
-  /** As they are after what is kept was renewed. */
+  /** The parts after the renewal of their retained files. */
   readonly parts: readonly PolicyPart[];
 }
 
 /**
- * The steps fetch and stage, each release from this host if it can be.
- * @throws WritError STATE_DAMAGED when nothing of the wanted generation is known
+ * Runs the steps fetch and stage, and prefers retained archives of this host.
+ * @throws WritError STATE_DAMAGED if no bundle of the generation is configured
  */
 export async function stageDamaged(
   { host, story }: Pick<Job, 'host' | 'story'>,
@@ -163,7 +161,7 @@ export async function stageDamaged(
   const keepers = { ...host, client: preferRetainedArchives(host, { canDownload: download !== 'no' }) };
   let parts = partsOf(host, wanted);
   const fetched = await story.step('fetch', async () => {
-    parts = await renewKept(host, parts, renewing);
+    parts = await renewRetainedFiles(host, parts, renewing);
     const selections = await selectDamaged(host, parts, async () => {
       await refreshIfAllowed(host, { ...options, staging });
     });
@@ -177,7 +175,7 @@ export async function stageDamaged(
   });
 }
 
-/** A release whose record is lost is known from fresh metadata alone. */
+/** Refreshes the metadata, unless downloads are off: only fresh metadata can identify a release with a lost record. */
 async function refreshIfAllowed(
   host: Host,
   { download, signal, staging }: Repair['options'] & Pick<Repair, 'staging'>,

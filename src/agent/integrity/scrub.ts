@@ -1,6 +1,6 @@
-// One look over the active policy, and what follows when it is damaged: a repair, an event in log and history, and what
-// status says from then on. Reading needs nobody's leave; what was found is looked at again while nothing else runs, for
-// a cycle may have moved on meanwhile, and only then repaired.
+// Scans the active policy once. Damage leads to a repair, an event in log and history, and a problem in the status. The first scan runs
+// without the job lock. Damage is confirmed by a second scan with the lock before its repair, because a cycle may have changed the
+// active generation meanwhile.
 
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
@@ -25,63 +25,63 @@ import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
 
 const changeScrub = ledgerSection('scrub');
 
-export interface LookOptions extends RepairOptions {
+export interface ScrubOptions extends RepairOptions {
   readonly contents: ScanDepth;
   readonly pace: Pace;
   readonly repair: 'yes' | 'no';
-  /** The person who asked; left out for the agent's own. */
+  /** The operator who requested the scan; left out for a scan of the agent. */
   readonly by?: string;
   readonly exclusive: Exclusive;
-  /** Generations that were read in full a moment ago. */
+  /** Generations that were just read in full. */
   readonly known?: ReadonlyMap<number, ExaminedGeneration>;
 }
 
-export interface Look {
-  /** What was damaged; the repair may have repaired it. */
+export interface ScrubResult {
+  /** The found damage, whether or not it was repaired. */
   readonly damage: readonly DamageFound[];
   readonly repair?: RepairEnd;
   readonly outcome: 'intact' | 'damaged' | 'repaired';
 }
 
 /**
- * Looks, and repairs if it may.
- * @param host asked each time: a reload may have replaced it
- * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when looking itself is not possible
+ * Scans, and repairs if `repair` permits it.
+ * @param host called at each use, because a reload may replace the host
+ * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED if the scan itself is impossible
  */
-export async function scrub(host: () => Host, options: LookOptions): Promise<Look> {
+export async function scrub(host: () => Host, options: ScrubOptions): Promise<ScrubResult> {
   const first = await examineActive(host(), options);
-  if (first === undefined) return noteNothing(host(), options);
-  if (first.damage.length === 0) return note(host(), { damage: [] }, options);
+  if (first === undefined) return recordEmptyPolicy(host(), options);
+  if (first.damage.length === 0) return recordResult(host(), { damage: [] }, options);
   return options.exclusive(async (hear) => {
     const onEvent: Hear = (event) => {
       hear(event);
       options.onEvent?.(event);
     };
-    return note(host(), await lookAgain(host(), { ...options, onEvent }), options);
+    return recordResult(host(), await confirmOrRepair(host(), { ...options, onEvent }), options);
   });
 }
 
-type Found = Pick<Look, 'damage' | 'repair'>;
+type Found = Pick<ScrubResult, 'damage' | 'repair'>;
 
-/** Nobody else writes now: what is damaged is damaged. */
-async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
+/** Runs with the job lock: no other job writes now, so damage of this scan is real. */
+async function confirmOrRepair(host: Host, options: ScrubOptions): Promise<Found> {
   if (options.repair === 'yes') {
     const repair = await repairActive(host, options);
     return repair === undefined ? { damage: [] } : { damage: repair.damage, repair };
   }
   const { signal } = options;
-  // Who misses a tree, or finds another link, wants to know what else is wrong.
+  // After a missing tree or a wrong link, a full scan finds all other damage too.
   const contents = options.contents === 'places' ? 'digests' : options.contents;
   const again = await examineActive(host, { contents, pace: unboundedPace(signal) });
   return { damage: again?.damage ?? [] };
 }
 
-function noteNothing(host: Host, { contents }: LookOptions): Look {
+function recordEmptyPolicy(host: Host, { contents }: ScrubOptions): ScrubResult {
   if (contents === 'digests') writeState(host, recordEmptyScan(host.ledger.read().scrub, host.clock.nowMs()));
   return { damage: [], outcome: 'intact' };
 }
 
-function note(host: Host, found: Found, options: LookOptions): Look {
+function recordResult(host: Host, found: Found, options: ScrubOptions): ScrubResult {
   const { damage, repair } = found;
   const before = host.ledger.read().scrub;
   const state = recordScan(before, {
@@ -90,7 +90,7 @@ function note(host: Host, found: Found, options: LookOptions): Look {
     repair: repair === undefined ? 'none' : didSucceed(repair) ? 'succeeded' : 'failed',
     ...behindOf(repair),
   });
-  // A quick look that finds nothing is no news of what only a full one has found.
+  // A quick scan without damage does not disprove the damage of a full scan.
   if (damage.length > 0 || options.contents === 'digests') writeState(host, state);
   report(host, { before, state, found }, options);
   return { ...found, outcome: state.outcome };
@@ -107,7 +107,7 @@ function behindOf(repair: RepairEnd | undefined): Pick<ScrubState, 'behind'> {
   return { behind: { generation, text: problem.message.slice(0, 1000) } };
 }
 
-/** A disk that cannot take it has worse to tell; what was found is in the log, and found again at the next look. */
+/** A failed write is only logged: the damage is in the log too, and the next scan finds it again. */
 function writeState(host: Host, state: ScrubState): void {
   try {
     const ledger = host.ledger.read();
@@ -120,25 +120,25 @@ function writeState(host: Host, state: ScrubState): void {
   }
 }
 
-interface News {
+interface ScanComparison {
   readonly before: ScrubState | undefined;
   readonly state: ScrubState;
   readonly found: Found;
 }
 
-/** The same damage again is no news. */
-function report(host: Host, { before, state, found }: News, { by }: LookOptions): void {
+/** Records an event, unless the damage is the same as before. */
+function report(host: Host, { before, state, found }: ScanComparison, { by }: ScrubOptions): void {
   const { damage, repair } = found;
   if (damage.length === 0) return;
   const reason = `damage on disk: ${formatDamageSummary(damage)}`;
-  const isNews = before === undefined || JSON.stringify(before.damage) !== JSON.stringify(state.damage);
+  const isNew = before === undefined || JSON.stringify(before.damage) !== JSON.stringify(state.damage);
   if (repair !== undefined) {
-    const isSame = !didSucceed(repair) && !isNews && by === undefined;
+    const isSame = !didSucceed(repair) && !isNew && by === undefined;
     if (!isSame) recordRepair(host, repair, { reason, ...(by === undefined ? {} : { by }) });
     return;
   }
   host.log.error({ damage: state.damage, found: state.found }, 'the policy on disk is damaged');
-  if (!isNews) return;
+  if (!isNew) return;
   recordEvent(host, {
     ...{ trigger: 'verify', problems: [problemOf(damageError(damage))], reason },
     ...(by === undefined ? {} : { by }),

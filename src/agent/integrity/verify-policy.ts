@@ -1,5 +1,5 @@
-// `writ verify`: looks over everything that this host relies on, the active generation and what a rollback could go to,
-// and with a repair asked for repairs it. Says how it is in the end, and never more than it has read.
+// `writ verify`: scans the active generation and the backups, and repairs them on request. Reports the final state, and only of files
+// that it has read.
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import type { DamageFound } from '../../core/status/scrub-state.js';
 import type {
@@ -16,38 +16,38 @@ import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { examineActive, wantedGeneration } from './examine-active.js';
 import { repairBackup } from './repair-backup.js';
-import { type Look, scrub } from './scrub.js';
+import { type ScrubResult, scrub } from './scrub.js';
 
 export interface VerifyOptions {
-  /** Asked each time: a reload may have replaced it. */
+  /** Called at each use, because a reload may replace the host. */
   readonly host: () => Host;
   readonly repair: 'yes' | 'no';
   readonly by: string;
   readonly signal: AbortSignal;
   readonly onEvent: (event: CycleEventLine) => void;
   readonly exclusive: Exclusive;
-  /** Told what the look over the active policy found, and did. */
-  readonly onLook?: (look: Look) => void;
+  /** Called with the result of the scrub of the active generation. */
+  readonly onLook?: (scan: ScrubResult) => void;
 }
 
-/** @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when looking itself is not possible */
+/** @returns the result of `writ verify`. @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED if the scan itself is impossible */
 export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult> {
   const { host } = options;
   const startedMs = host().clock.monotonicMs();
-  const look = await scrub(host, {
+  const scan = await scrub(host, {
     ...options,
     cycle: newCycleId(),
     contents: 'digests',
     pace: unboundedPace(options.signal),
     download: 'yes',
   });
-  options.onLook?.(look);
+  options.onLook?.(scan);
   const backups = await verifyBackups(host, options);
-  const active = await activeInTheEnd(host(), look, options);
+  const active = await activeInTheEnd(host(), scan, options);
   const generations = [...active, ...backups.generations];
   const untrusted = findUntrusted(host());
   const isWhole = generations.every((one) => one.damage.length === 0) && !untrusted.some((one) => one.active);
-  const found = [...look.damage, ...backups.found];
+  const found = [...scan.damage, ...backups.found];
   return {
     schema: 1,
     type: 'verify.result',
@@ -56,13 +56,13 @@ export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult
     generations,
     found: shownOf(found),
     untrusted,
-    ...repairOf(look),
+    ...repairOf(scan),
     ...(backups.unrepaired.length === 0 ? {} : { unrepaired: backups.unrepaired }),
     durationMs: Math.round(host().clock.monotonicMs() - startedMs),
   };
 }
 
-/** Nobody reads a thousand lines of it; and of an answer that is too long a whole generation, the damaged one, is cut off. */
+/** Bounds the list, because a longer answer would lose a whole generation: the damaged one. */
 const maxShown = 200;
 const maxShownBytes = 12_000;
 
@@ -79,19 +79,19 @@ function outcomeOf(isWhole: boolean, found: readonly DamageFound[]): VerifyResul
   return found.length > 0 ? 'repaired' : 'intact';
 }
 
-function repairOf({ repair }: Look): { repair?: CycleResult } {
+function repairOf({ repair }: ScrubResult): { repair?: CycleResult } {
   return repair === undefined ? {} : { repair: repair.result };
 }
 
-/** After a repair it is read again: only what was seen to be complete is said to be. */
+/** Scans again after a repair, so that only a tree that was read is reported as complete. */
 async function activeInTheEnd(
   host: Host,
-  look: Look,
+  scan: ScrubResult,
   { signal }: VerifyOptions,
 ): Promise<VerifiedGeneration[]> {
   const generation = wantedGeneration(host);
   if (generation === undefined) return [];
-  if (look.repair === undefined) return [described(generation, 'active', look.damage)];
+  if (scan.repair === undefined) return [described(generation, 'active', scan.damage)];
   const again = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   return [described(generation, 'active', again?.damage ?? [])];
 }
@@ -130,7 +130,7 @@ async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<
     );
     if (end.kind !== 'made')
       unrepaired.push({ generation: number, role, end: end.kind, problem: end.problem });
-    // Under the same number where only what is kept of it was damaged: read again in any case.
+    // Scanned again even under the same number, which it keeps if only retained files were damaged.
     if (end.kind !== 'given-up')
       generations.push(described(end.generation, role, await examine(end.generation)));
   }

@@ -23,7 +23,7 @@ import { missedNow } from '../freshness/missed-releases.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import type { ReleaseRecord } from '../generations/release-records.js';
 import { findUntrusted } from '../generations/untrusted-releases.js';
-import { damageProblems } from '../integrity/standing-damage.js';
+import { damageProblems } from '../integrity/current-damage.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Ledger } from '../state/ledger.js';
 import { type BakeFacts, bakeStatus } from './bake-status.js';

@@ -6,7 +6,7 @@ import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport, WorkerStatus } from '../../core/status/status.js';
 import { ownProxyUses } from '../../platform/net/proxies.js';
 import type { ActiveReleases } from '../generations/generation-contents.js';
-import { damageStanding } from '../integrity/standing-damage.js';
+import { listCurrentDamage } from '../integrity/current-damage.js';
 import { changesTo } from '../notify/notify-verbs.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
@@ -93,7 +93,7 @@ function scrubOf(host: HostView, { scrub }: Ledger): StatusReport['scrub'] {
   // A scan of an empty host counts as none.
   if (scrub === undefined || scrub.counts.looks === 0) return undefined;
   const { atMs, outcome, found, counts } = scrub;
-  return { atMs, outcome, found, counts, damage: damageStanding(host) };
+  return { atMs, outcome, found, counts, damage: listCurrentDamage(host) };
 }
 
 function mirrorsOf({ client }: HostView): StatusReport['mirrors'] {

@@ -80,11 +80,11 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/identity': ['install-id'],
   'agent/integrity': [
-    'look-after-mismatch',
+    'current-damage',
     'repair-by-force',
     'repair-plan',
     'scrub',
-    'standing-damage',
+    'scrub-after-mismatch',
     'verify-policy',
   ],
   'agent/job': ['cycle-result', 'exclusive', 'history', 'job', 'progress', 'record', 'staging-area', 'turns'],

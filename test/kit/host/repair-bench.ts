@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { examineActive } from '../../../src/agent/integrity/examine-active.js';
 import { type RepairEnd, repairActive } from '../../../src/agent/integrity/repair.js';
-import { type Look, type LookOptions, scrub } from '../../../src/agent/integrity/scrub.js';
+import { type ScrubResult, type ScrubOptions, scrub } from '../../../src/agent/integrity/scrub.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { DamageFound } from '../../../src/core/status/scrub-state.js';
 import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
@@ -80,9 +80,9 @@ export async function look(host: Host): Promise<readonly DamageFound[]> {
 }
 
 /** One look of the agent, and what it does about what it finds. */
-export function lookOnce(host: Host, how: Pick<LookOptions, 'contents' | 'repair'>): Promise<Look> {
+export function lookOnce(host: Host, how: Pick<ScrubOptions, 'contents' | 'repair'>): Promise<ScrubResult> {
   const pace = unboundedPace(signal);
-  const exclusive: LookOptions['exclusive'] = (job) => job(() => undefined);
+  const exclusive: ScrubOptions['exclusive'] = (job) => job(() => undefined);
   return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });
 }
 

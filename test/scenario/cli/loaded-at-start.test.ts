@@ -37,7 +37,7 @@ describe('what is loaded', () => {
     const { files, sources, joined, whole } = await loadedBy(host, 'status', '--config', host.config);
     assert.deepEqual(joined, ['commander', 'node-cron', 'picomatch', 'yaml']);
     assert.deepEqual(whole, []);
-    const parts = /agent\/(?:integrity\/(?!standing-damage)|activation|staging|daemon)|publisher|http-client/;
+    const parts = /agent\/(?:integrity\/(?!current-damage)|activation|staging|daemon)|publisher|http-client/;
     assert.deepEqual(
       sources.filter((path) => parts.test(path)),
       [],

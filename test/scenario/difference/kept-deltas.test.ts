@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createCollector } from '../../../src/agent/cycle/collector.js';
-import { lookAfterMismatch } from '../../../src/agent/integrity/look-after-mismatch.js';
+import { scrubAfterMismatch } from '../../../src/agent/integrity/scrub-after-mismatch.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { maxKeptDeltas } from '../../../src/core/release/kept-delta-rules.js';
 import {
@@ -177,8 +177,8 @@ describe('damage to what is kept of a release that came by difference', () => {
 });
 
 describe('a base that a delta did not fit', () => {
-  const lookAfter = (bench: DifferenceBench, result: Parameters<typeof lookAfterMismatch>[0]) =>
-    lookAfterMismatch(result, {
+  const lookAfter = (bench: DifferenceBench, result: Parameters<typeof scrubAfterMismatch>[0]) =>
+    scrubAfterMismatch(result, {
       host: () => bench.test.host,
       exclusive: exclusiveAlone,
       signal: new AbortController().signal,

@@ -1,5 +1,5 @@
-// What is known to be wrong with the policy on disk: what the last look found, as far as it concerns what is in use now.
-// Looks at nothing itself, and loads nothing that repairs: `writ status` reads it too.
+// The known damage of the policy on disk: the damage of the last scan that concerns the active generation. Does not scan, and imports no
+// code for repairs, because `writ status` imports it.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { orUndefined, WritError } from '../../core/errors.js';
@@ -15,17 +15,17 @@ import type { Host } from '../state/host.js';
 
 type LedgerView = Pick<Host, 'paths' | 'ledger'>;
 
-/** @returns the damage that was found and stands */
-export function damageStanding(host: LedgerView): DamageFound[] {
+/** @returns the damage of the last scan that still concerns the active generation */
+export function listCurrentDamage(host: LedgerView): DamageFound[] {
   const { scrub } = host.ledger.read();
   return scrub === undefined || scrub.damage.length === 0 ? [] : selectCurrentDamage(scrub, inUse(host));
 }
 
-/** @returns what is wrong with the policy on disk, as far as it is known */
+/** @returns STATE_DAMAGED for current damage, and REPAIRED_BY_PREVIOUS while the fallback generation is active */
 export function damageProblems(host: LedgerView): Problem[] {
   const { scrub } = host.ledger.read();
   if (scrub === undefined) return [];
-  const standing = damageStanding(host);
+  const standing = listCurrentDamage(host);
   const { behind } = scrub;
   return [
     ...(standing.length === 0 ? [] : [problemOf(damageError(standing))]),

@@ -1,12 +1,15 @@
-// What follows a cycle in which the files of this host and a delta did not make what was signed: a look over everything that the
-// host relies on, now, for the base may be the active generation still or the one behind it. Never changes what the cycle said.
+// Scans the active generation and the backups at once after a cycle in which a delta and its base release did not produce the signed
+// files, because the damaged base may be one of them. Does not change the result of the cycle.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { repairNow } from '../select/pause.js';
 import { type VerifyOptions, verifyPolicy } from './verify-policy.js';
 
-/** @param result of a cycle. Never rejects, for nobody may be waiting: the log says it, and the next scrub looks again */
-export async function lookAfterMismatch(
+/**
+ * Does nothing without a warning DELTA_MISMATCH. Never rejects, because a caller may not wait for it: a failure is logged, and the next
+ * scrub scans again.
+ */
+export async function scrubAfterMismatch(
   { warnings }: Pick<CycleResult, 'warnings'>,
   options: Omit<VerifyOptions, 'repair' | 'by' | 'onEvent'>,
 ): Promise<void> {
