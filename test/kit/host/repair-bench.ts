@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { examineActive } from '../../../src/agent/integrity/examine-active.js';
 import { type RepairEnd, repairActive } from '../../../src/agent/integrity/repair.js';
-import { type ScrubResult, type ScrubOptions, scrub } from '../../../src/agent/integrity/scrub.js';
+import { type ScrubOptions, type ScrubResult, scrub } from '../../../src/agent/integrity/scrub.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { DamageFound } from '../../../src/core/status/scrub-state.js';
 import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
