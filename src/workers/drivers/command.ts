@@ -136,7 +136,7 @@ function judge(result: CommandResult, options: NotifyOptions): Answer {
   if (result.kind === 'exited' && kind !== 'ok' && options.busy.forExit(result.exitCode, result))
     return notNow(said);
   if (kind === 'refused') return refused(said);
-  // Also 32 to 63, a warning of a check: curl ends so when it reached nobody.
+  // Also 32 to 63, a warning of a check: curl ends so without an answer.
   if (kind !== 'ok') return unreachable(said);
   return options.confirms === true ? confirmed(said) : notified(said);
 }
