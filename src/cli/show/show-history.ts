@@ -7,21 +7,23 @@ import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type Block, showResult } from './show-result.js';
 import { indented, seconds, secondTime, table } from './show-text.js';
 
-/** @param entries newest first */
-export function showHistory(entries: readonly HistoryEntry[]): Block {
+/** @param entries newest first. @param maxLines all if left out; equal failures in a row are one line */
+export function showHistory(entries: readonly HistoryEntry[], maxLines = Number.POSITIVE_INFINITY): Block {
   if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
-  const rows = groupRepeats(entries).map(({ entry: { by, result, reason }, times, sinceMs }) => {
-    const what = whatText(result) || firstLine(reason ?? '');
-    return [
-      secondTime(result.startedAtMs),
-      result.cycle,
-      by === undefined ? result.trigger : describeCaller(by),
-      generations(result),
-      outcomeText(result),
-      seconds(result.durationMs),
-      times === 1 ? what : `${what} (${times} times since ${secondTime(sinceMs)})`,
-    ];
-  });
+  const rows = groupRepeats(entries)
+    .slice(0, maxLines)
+    .map(({ entry: { by, result, reason }, times, sinceMs }) => {
+      const what = whatText(result) || firstLine(reason ?? '');
+      return [
+        secondTime(result.startedAtMs),
+        result.cycle,
+        by === undefined ? result.trigger : describeCaller(by),
+        generations(result),
+        outcomeText(result),
+        seconds(result.durationMs),
+        times === 1 ? what : `${what} (${times} times since ${secondTime(sinceMs)})`,
+      ];
+    });
   return {
     lines: table(['when (UTC)', 'cycle', 'by', 'generation', 'outcome', { right: 'took' }, 'what'], rows),
   };

@@ -39,14 +39,14 @@ describe('writ status', () => {
 });
 
 describe('writ history', () => {
-  it('lists the newest cycles, as many as asked for', async () => {
-    const { run, requests } = await withAgent(['history', '-n', '3'], () => [
-      ...historyEntries,
-      { type: 'end' },
-    ]);
+  it('prints as many lines as asked for, and reads more entries for them', async () => {
+    const answer = () => [...historyEntries, ...historyEntries, { type: 'end' }];
+    const { run, requests } = await withAgent(['history', '-n', '3'], answer);
     assert.equal(run.exitCode, 0, run.stderr);
-    assert.deepEqual(requests, [{ type: 'history', limit: 3 }]);
+    assert.deepEqual(requests, [{ type: 'history', limit: 1000 }]);
     assert.equal(run.stdout.trimEnd().split('\n').length, 4);
+    const { entries } = jsonOf((await withAgent(['history', '-n', '3', '--json'], answer)).run);
+    assert.equal((entries as unknown[]).length, 3);
   });
 
   it('shows all of one cycle', async () => {

@@ -15,7 +15,12 @@ import { showCycle, showHistory } from '../../show/show-history.js';
 
 const flags = {
   ...configFlag,
-  limit: preset('-n, --limit <count>', 'how many, the newest', 20, numberFlag(1, maxHistoryEntries)),
+  limit: preset(
+    '-n, --limit <count>',
+    'how many, the newest; of lines without --json',
+    20,
+    numberFlag(1, maxHistoryEntries),
+  ),
   cycle: optional('--cycle <id>', 'everything about one cycle, for example c-7f20'),
 };
 type HistoryFlags = FlagValues<typeof flags>;
@@ -30,15 +35,18 @@ export const command: CommandDefinition<HistoryFlags> = {
     if (flags.cycle !== undefined && entry === undefined) {
       throw new WritError('USAGE', `the history has no cycle ${flags.cycle}`, { hint: 'Run writ history.' });
     }
-    const block = flags.cycle === undefined || entry === undefined ? showHistory(entries) : showCycle(entry);
+    const { limit } = flags;
+    const block =
+      flags.cycle === undefined || entry === undefined ? showHistory(entries, limit) : showCycle(entry);
     const outcome = entries.length === 0 ? 'empty' : 'found';
-    return withConfig({ outcome, details: { entries }, ...block }, flags);
+    return withConfig({ outcome, details: { entries: entries.slice(0, limit) }, ...block }, flags);
   },
 };
 
 function readHistory(flags: HistoryFlags, context: CommandContext): Promise<readonly HistoryEntry[]> {
-  const { limit, cycle } = flags;
-  const wanted = cycle === undefined ? { limit } : { limit: 1, cycle };
+  const { cycle } = flags;
+  // More than are printed, because equal failures in a row are one line.
+  const wanted = cycle === undefined ? { limit: maxHistoryEntries } : { limit: 1, cycle };
   const entries: HistoryEntry[] = [];
   const onMessage = (message: ControlAnswer): void => {
     if (message.type === 'history.entry') entries.push(message);

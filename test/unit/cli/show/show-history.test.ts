@@ -47,6 +47,15 @@ describe('the history of a host', () => {
     assert.equal(linesOf(failed(3), byPerson, failed(1)).length, 3);
     const changed = { ...failed(2), result: { ...failed(2).result, changed: true } };
     assert.equal(linesOf(changed, changed).length, 2);
+    const repeated = [
+      ...Array.from({ length: 25 }, (_, index) => failed(59 - index)),
+      entry!,
+      entry!,
+      entry!,
+    ];
+    const [counted = '', ...older] = showHistory(repeated, 3).lines.slice(1);
+    assert.match(counted, /\(25 times since 2026-09-01 12:35:00\)$/);
+    assert.equal(older.length, 2, 'the limit counts lines');
   });
 
   it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
