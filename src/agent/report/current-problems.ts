@@ -4,6 +4,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { isUnsaidNo, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { createStalePolicyError } from '../../core/status/freshness.js';
@@ -123,9 +124,12 @@ function bakeProblems(host: Facts['host'], ledger: Ledger): Problem[] {
 function overdueProblems({ bundles }: Facts): Problem[] {
   return bundles.flatMap(({ bundle, serial, bake }) => {
     if (bake?.untakenSinceMs === undefined) return [];
-    const { untakenSinceMs: sinceMs } = bake;
-    const text = `no worker has had ${bundle} ${serial} since ${utcTimeText(sinceMs)}: it can neither settle nor fail`;
-    return problemOf(new WritError('BAKE_OVERDUE', text, { facts: { bundle, serial, sinceMs } }));
+    const { untakenSinceMs: sinceMs, waitsFor } = bake;
+    const groups = waitsFor?.what === 'worker' ? waitsFor.of : undefined;
+    const of = groups === undefined ? '' : ` of ${groups.join(', ')}`;
+    const text = `no worker${of} has had ${bundle} ${serial} since ${utcTimeText(sinceMs)}: it can neither settle nor fail`;
+    const facts = { bundle, serial, sinceMs, ...given({ groups }) };
+    return problemOf(new WritError('BAKE_OVERDUE', text, { facts }));
   });
 }
 

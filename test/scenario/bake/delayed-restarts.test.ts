@@ -59,8 +59,12 @@ async function crash({ host, end, start }: Scene, name: string, delayMs: number)
   await settleInTurn(host.test.host);
 }
 
+const agent = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
+
+const overdueGroups = ({ test: { host } }: BakingHost): unknown =>
+  statusReport(host, agent).problems.find(({ code }) => code === 'BAKE_OVERDUE')?.facts['groups'];
+
 function healthOf({ test: { host } }: BakingHost): string[] {
-  const agent = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
   const { findings } = judgeHostHealth(statusReport(host, agent));
   return findings.filter(({ level }) => level === 'critical').map(({ code }) => code);
 }
@@ -121,6 +125,7 @@ describe('a release that no worker has had for three bake times', () => {
     assert.ok(!healthOf(scene.host).includes('BAKE_OVERDUE'));
     await scene.host.live(8 * second);
     assert.ok(healthOf(scene.host).includes('BAKE_OVERDUE'));
+    assert.deepEqual(overdueGroups(scene.host), ['app']);
     assert.deepEqual([settledSerial(scene.host), scene.host.active()], [1, '2']);
     scene.start('a');
     await scene.host.live(30 * second);
