@@ -107,7 +107,8 @@ async function observeRun(
     const asked = { askedAtMs: clock.nowMs(), bootMs: clock.bootMs() };
     const isEnded = process === undefined && hasEnded(known?.process ?? '');
     const record = await endsSince?.(worker, known?.mark);
-    const isDead = process === undefined && (await isDeadNow(driver, worker));
+    // A driver may wait seconds for the successor of an ended process, in which further processes start and end.
+    const isDead = process === undefined && !isEnded && (await isDeadNow(driver, worker));
     if (process === undefined && record === undefined && !isDead && !isEnded) return undefined;
     const seen = { process, record, isDead, hasEnded: isEnded, asked };
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;

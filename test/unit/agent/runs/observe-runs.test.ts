@@ -38,4 +38,26 @@ describe('observeRuns', () => {
     assert.equal(await endedOf(`${pid}@7`), undefined, 'a process with this pid runs');
     assert.equal(await endedOf('1764000000000.1'), undefined, 'a connection');
   });
+
+  it('does not wait for the answer of a driver whether a worker is dead where its process has ended', async () => {
+    let questions = 0;
+    const liveness = async () => {
+      questions += 1;
+      return 'dead' as const;
+    };
+    const driver = Object.assign(scriptedDriver({ a: confirms }), { liveness });
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await test.pull();
+    const questionsWith = async (known: string): Promise<number> => {
+      const runs = { process: known, sinceMs: 0, watchedSinceMs: 0, bootId: 'b', ends: [] };
+      setLedger(test.host.ledger, { runs: { 'app/a': runs } });
+      driver.processes.delete('a');
+      questions = 0;
+      await observeRuns(test.host, () => true);
+      return questions;
+    };
+    assert.equal(await questionsWith('4194305@7'), 0);
+    assert.equal(await questionsWith(`${pid}@7`), 1);
+  });
 });
