@@ -161,7 +161,7 @@ function settledAnswer(
 ): Answer {
   // A worker that the pull did not notify may be notified by now.
   const unconfirmedExitCode =
-    end === 'settled' && answer.exitCode !== 0 && !report.confirmed ? answer.exitCode : undefined;
+    end === 'settled' && answer.exitCode !== 0 && !isInUse(report) ? answer.exitCode : undefined;
   const { code: codeOfPull, hint, fromGeneration, tries } = answer.details;
   const isUnconfirmed = unconfirmedExitCode !== undefined;
   const code = isUnconfirmed ? codeOfPull : codeOf(end, judged);
@@ -181,9 +181,18 @@ function settledAnswer(
   };
 }
 
+/** True where every worker has confirmed the policy, or was notified of it and no group needs more than that (`confirm: accept`). */
+function isInUse({ confirmed, workers, groups = [] }: StatusReport): boolean {
+  const areNotified = workers.every(({ state }) => state === 'confirmed' || state === 'notified');
+  return confirmed || (areNotified && groups.every(({ findings }) => findings.length === 0));
+}
+
 /** True while the answer of the pull describes the host as it is. */
-function isSameState({ details }: Answer, { generation, confirmed }: StatusReport): boolean {
-  return details['generation'] === generation && details['confirmed'] === confirmed;
+function isSameState({ details, exitCode }: Answer, report: StatusReport): boolean {
+  const isCompleted = exitCode !== 0 && isInUse(report);
+  return (
+    !isCompleted && details['generation'] === report.generation && details['confirmed'] === report.confirmed
+  );
 }
 
 /** The lines of the pull; below the present state where that has changed since. */
@@ -195,8 +204,9 @@ function linesOfPull(answer: Answer, report: StatusReport): string[] {
     generation === undefined
       ? 'no policy is active'
       : `generation ${generation} is active (${active.join('; ')})`;
+  const use = confirmed ? ', confirmed by every worker' : ', and every worker was notified';
   return [
-    `  now: ${now}${confirmed ? ', confirmed by every worker' : ''}`,
+    `  now: ${now}${isInUse(report) ? use : ''}`,
     '  at the end of the pull:',
     ...answer.lines.map((line) => `    ${line}`),
   ];

@@ -143,7 +143,7 @@ describe('writ health of somebody who may not look', asRoot, () => {
     );
   });
 
-  it('leads whoever may not read the state to the command of those who may', async () => {
+  it('names the command with sudo for a user without the right to read the state', async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     rmSync(host.dir.join('run/status.json'), { force: true });

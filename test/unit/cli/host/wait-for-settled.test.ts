@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Answer } from '../../../../src/cli/console/command.js';
 import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
 import { type SettledWaitObservation, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
-import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
+import type { BakeStatus, GroupStatus, StatusReport } from '../../../../src/core/status/status.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -217,6 +217,8 @@ describe('waiting for a release to settle', () => {
     const same = settling([hostWith(7, settled, { generation: 18, confirmed: true })], unchanged);
     const { lines: plain, details: kept } = await same.answer();
     assert.deepEqual([kept['changed'], plain.length], [false, 2]);
+    const lost = settling([hostWith(7, settled, { generation: 18, confirmed: false })]);
+    assert.match((await lost.answer()).lines[1] ?? '', /^ {2}now: generation 18 is active \(dns-edge 7\)/);
   });
 
   it('reports that workers have confirmed since a pull that could not notify them', async () => {
@@ -229,9 +231,27 @@ describe('waiting for a release to settle', () => {
     assert.match(lines[1] ?? '', /^ {2}now: generation 18 is active .* confirmed by every worker$/);
   });
 
+  it('reports that a worker was notified since, where its group needs no confirmation', async () => {
+    const pull = cycleResult('degraded', { fromGeneration: 17, generation: 18, confirmed: false });
+    const [worker] = statusReport().workers;
+    assert.ok(worker);
+    const settledWith = (state: 'notified' | 'pending', findings: GroupStatus['findings'] = []) => {
+      const group = { group: 'dns', workers: 1, confirmed: 0, min: 1, findings };
+      const now = { generation: 18, confirmed: false, workers: [{ ...worker, state }], groups: [group] };
+      return settling([hostWith(7, settled, now)], { pull }).answer();
+    };
+    const { exitCode, details, lines } = await settledWith('notified');
+    assert.deepEqual([exitCode, details['code']], [0, undefined]);
+    assert.match(lines[1] ?? '', /^ {2}now: generation 18 is active .*, and every worker was notified$/);
+    assert.equal((await settledWith('pending')).exitCode, 4);
+    const finding = { level: 'warning', code: 'WORKER_UNCONFIRMED', text: '' } as const;
+    assert.equal((await settledWith('notified', [finding])).exitCode, 4);
+  });
+
   it('keeps the exit code of a pull that missed a worker, unless the worker is confirmed later', async () => {
     const pull = cycleResult('degraded');
-    const missed = settling([hostWith(7, settled, { confirmed: false })], { pull });
+    const pending = statusReport().workers.map((worker) => ({ ...worker, state: 'pending' as const }));
+    const missed = settling([hostWith(7, settled, { confirmed: false, workers: pending })], { pull });
     assert.equal((await missed.answer()).exitCode, 4);
     assert.equal((await settling([hostWith(7, settled)], { pull }).answer()).exitCode, 0);
   });
