@@ -14,6 +14,8 @@ import { type BakeLook, type BakeReport, lookAtBakes, recordSettled } from './wa
 /** Within a bake time, and after an end: each end must be seen before its supervisor has restarted the process many times. */
 const busyGapMs = 2000;
 const recentMs = 600_000;
+/** An agent that has just started: a release may come before it has seen how often the processes of a worker end by themselves. */
+const firstMs = 120_000;
 const idleGapMs = 60_000;
 /** After a restore that found nothing to go back to: a person may have changed that. */
 const restoreGapMs = 60_000;
@@ -35,6 +37,11 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
   let last: (Pick<BakeReport, 'bakes' | 'takers'> & { readonly atMs: number }) | undefined;
   let lookedAtAllMs = Number.NEGATIVE_INFINITY;
   let restoreNotBeforeMs = 0;
+  let startedAtMs: number | undefined;
+  const isNew = ({ clock }: Host): boolean => {
+    startedAtMs ??= clock.monotonicMs();
+    return clock.monotonicMs() - startedAtMs < firstMs;
+  };
   const restore = async (before: Host, failed: readonly FailedRelease[]): Promise<void> => {
     const nowMs = before.clock.monotonicMs();
     if (failed.length === 0 || nowMs < restoreNotBeforeMs) return;
@@ -58,7 +65,7 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
   const look = async (): Promise<void> => {
     const before = host();
     const nowMs = before.clock.monotonicMs();
-    const isAll = nowMs - lookedAtAllMs >= (hasRecentEnds(before) ? busyGapMs : idleGapMs);
+    const isAll = nowMs - lookedAtAllMs >= (isNew(before) || hasRecentEnds(before) ? busyGapMs : idleGapMs);
     const { runs } = before.ledger.read();
     const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
     if (isAll) lookedAtAllMs = nowMs;
@@ -74,7 +81,7 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     await look().catch((error: unknown) => {
       host().log.error({ err: error }, 'releases in their bake time could not be observed');
     });
-    return isBusy(host()) ? busyGapMs : idleGapMs;
+    return isNew(host()) || isBusy(host()) ? busyGapMs : idleGapMs;
   };
 }
 

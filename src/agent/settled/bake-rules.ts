@@ -1,9 +1,9 @@
 // When a release has settled: after its bake time, of which an agent observed enough, and without evidence of failure. Pure.
 // docs/adr/0048-bake-time.md has the reasons.
 import { given } from '../../core/given.js';
-import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
+import type { AcceptedRelease, Bake, ProcessEnd, SettledRelease } from '../state/ledger.js';
 import { type BakingGroup, type BakingWorker, type EvidenceOptions, isTaker } from './evidence-rules.js';
-import { isBefore, isInBake, ranInBakeMs, wasReplacedAtEachObservation } from './runs-rules.js';
+import { countOrdinaryEnds, isInBake, ranInBakeMs } from './runs-rules.js';
 
 /** An agent that runs observes, and writes it, more often. */
 const unseenAfterMs = 60_000;
@@ -161,18 +161,17 @@ function isUnsteady(worker: BakingWorker, options: UnsteadyOptions): boolean {
   const sinceMs = nowMs - endedAtMs;
   if (endedAtMs === 0 || sinceMs >= stoppedAfterBakes * forMs) return false;
   const count = inBake.length + (goneAtMs > 0 ? 1 : 0);
-  if (count <= countBefore(worker, options)) return false;
+  if (count <= ordinaryEnds(worker, options)) return false;
   if (!isTaker(worker)) return true;
   const short = inBake.filter((one) => ranInBakeMs(one, bake) < shortShare * forMs).length;
   return sinceMs < (short > 1 ? forMs : shortShare * forMs);
 }
 
 /** A daemon that always ended as often is no sign of a faulty release, and a release has to settle on it. */
-function countBefore({ runs }: BakingWorker, { bake, nowMs }: UnsteadyOptions): number {
+function ordinaryEnds({ runs }: BakingWorker, { bake, forMs, nowMs }: UnsteadyOptions): number {
   if (runs === undefined) return 0;
-  if (wasReplacedAtEachObservation(runs, bake)) return Number.POSITIVE_INFINITY;
-  const spanMs = nowMs - bake.startedAtMs;
-  return runs.ends.filter((one) => one.kind !== 'clean' && isBefore(one, bake, spanMs)).length;
+  const isCounted = (one: ProcessEnd): boolean => one.kind !== 'clean';
+  return countOrdinaryEnds(runs, bake, { forMs, nowMs, isCounted });
 }
 
 /**

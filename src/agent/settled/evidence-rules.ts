@@ -5,11 +5,11 @@ import type { AgentConfig } from '../../core/config/config.js';
 import type { Bake, BakeFailure, Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 import {
   answeringProcess,
+  countOrdinaryEnds,
   isAnotherProcess,
   isBefore,
   isInBake,
   ranInBakeMs,
-  wasReplacedAtEachObservation,
 } from './runs-rules.js';
 
 /** One worker of a group that uses the release. */
@@ -139,11 +139,12 @@ export function countUnexplained(
   // The first may follow from Writ's own notification or restart, and Writ's notification may have ended its successor.
   const counted = all.slice(1).filter((one, index) => !(index === 0 && one.wasNotified === true));
   const short = counted.filter((one) => ranInBakeMs(one, bake) < forMs / 3).length;
-  const spanMs = nowMs - bake.startedAtMs;
-  const observedMs = Math.min(spanMs, bake.startedAtMs - runs.watchedSinceMs);
-  const before = observedMs <= 0 ? 0 : unrecorded.filter((one) => isBefore(one, bake, observedMs)).length;
-  const tolerated = observedMs <= 0 ? 2 * restarts : restarts;
-  const isExceeded = short > Math.max(tolerated, before) && !wasReplacedAtEachObservation(runs, bake);
+  const ordinary = countOrdinaryEnds(runs, bake, {
+    ...{ forMs, nowMs },
+    isCounted: (one) => one.kind === 'unrecorded',
+  });
+  const tolerated = runs.watchedSinceMs < bake.startedAtMs ? restarts : 2 * restarts;
+  const isExceeded = short > Math.max(tolerated, ordinary);
   return { inBake: all.length, isExceeded };
 }
 

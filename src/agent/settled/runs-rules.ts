@@ -2,8 +2,10 @@
 import { given } from '../../core/given.js';
 import type { Bake, ProcessEnd, WorkerRuns } from '../state/ledger.js';
 
-/** Of one worker, more than any rule counts. */
-const maxEnds = 64;
+/** Of one worker: more ends within bake times than `bake.restarts` can tolerate, and as many others as a comparison needs. */
+const maxAttributedEnds = 104;
+const maxOtherEnds = 64;
+const maxEndsOfObservation = 64;
 
 /** One look at a worker. */
 export interface SeenRun {
@@ -84,7 +86,7 @@ export function noteRun(
     process: process ?? known.process,
     sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),
     watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
-    ends: [...kept, ...ends].slice(-maxEnds),
+    ends: newestEnds([...kept, ...ends]),
   };
 }
 
@@ -192,7 +194,7 @@ function endsOf(
 ): ProcessEnd[] {
   if (record === undefined) return isOther ? [end('unrecorded')] : [];
   const times = (count: number, kind: ProcessEnd['kind']): ProcessEnd[] =>
-    Array.from({ length: Math.min(count, maxEnds) }, () => end(kind));
+    Array.from({ length: Math.min(count, maxEndsOfObservation) }, () => end(kind));
   return [
     ...times(record.abnormal, 'abnormal'),
     ...times(record.clean, 'clean'),
@@ -200,9 +202,55 @@ function endsOf(
   ];
 }
 
-/** True within `spanMs` before the swap. An end that an earlier bake is blamed for does not count. */
+/** True within `spanMs` before the swap. An end within an earlier bake time does not count, because that release may have caused it. */
 export function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
   return isAttributed !== true && atMs <= startedAtMs && atMs >= startedAtMs - spanMs;
+}
+
+/** The ends within a bake time have a limit of their own, so that they do not displace the ends that they are compared with. */
+function newestEnds(ends: readonly ProcessEnd[]): readonly ProcessEnd[] {
+  const attributed = ends.filter((one) => one.isAttributed === true).slice(-maxAttributedEnds);
+  const others = ends.filter((one) => one.isAttributed !== true).slice(-maxOtherEnds);
+  const kept = new Set([...attributed, ...others]);
+  return kept.size === ends.length ? ends : ends.filter((one) => kept.has(one));
+}
+
+/** Equal rates differ by chance from one time to the next, so only more than this multiple is a sign of a faulty release. */
+const ordinaryFactor = 2;
+/** Fewer may be restarts by a person, and show no rate for a longer time than the one in which they were seen. */
+const minEndsOfRate = 3;
+
+export interface OrdinaryEndsOptions {
+  /** Bake time: the longest time before the swap that is compared, because an older load shows less about the present one. */
+  readonly forMs: number;
+  readonly nowMs: number;
+  /** Which ends are compared. */
+  readonly isCounted: (end: ProcessEnd) => boolean;
+}
+
+/**
+ * Ends within an earlier bake time may be the fault of that release, so the comparison is with the time before it.
+ * @returns how many ends since the swap are ordinary for this worker; 0 where it had none before, or was not observed
+ */
+export function countOrdinaryEnds(
+  { ends, watchedSinceMs }: WorkerRuns,
+  { startedAtMs }: Bake,
+  { forMs, nowMs, isCounted }: OrdinaryEndsOptions,
+): number {
+  const spanMs = nowMs - startedAtMs;
+  const others = ends.filter((one) => one.isAttributed !== true && one.atMs <= startedAtMs);
+  const newest = others.at(-1);
+  const first = others[0];
+  if (newest === undefined || first === undefined) return 0;
+  const bakedSinceMs = ends.slice(ends.indexOf(newest)).find((one) => one.isAttributed === true)?.atMs;
+  const untilMs = Math.min(startedAtMs, bakedSinceMs ?? startedAtMs);
+  // Older ends are forgotten where the list is full.
+  const knownSinceMs = others.length < maxOtherEnds ? watchedSinceMs : Math.max(watchedSinceMs, first.atMs);
+  const observedMs = Math.min(spanMs, forMs, untilMs - knownSinceMs);
+  if (observedMs <= 0) return 0;
+  const count = others.filter((one) => isCounted(one) && one.atMs >= untilMs - observedMs).length;
+  const scale = count < minEndsOfRate ? 1 : spanMs / observedMs;
+  return Math.ceil(ordinaryFactor * count * scale);
 }
 
 /** An end that was observed right before the swap may have the same time. */
@@ -213,22 +261,4 @@ export function isInBake({ atMs, hadNotTaken }: ProcessEnd, { startedAtMs }: Bak
 /** @returns milliseconds that the process ran, from the later of its start and the swap */
 export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
   return Math.min(livedMs, atMs - startedAtMs);
-}
-
-/** Outside bake times each worker is observed once in this time (daemon/reconcile-loop). */
-const observationGapMs = 60_000;
-const maxObservations = 10;
-const minObservations = 5;
-
-/**
- * A worker that is replaced more often than it is observed: before the swap at most one end of each minute was seen, and in the bake
- * time all of them, so that the two numbers show nothing about the release.
- */
-export function wasReplacedAtEachObservation({ ends, watchedSinceMs }: WorkerRuns, bake: Bake): boolean {
-  const watchedMs = bake.startedAtMs - watchedSinceMs;
-  const observations = Math.min(maxObservations, Math.floor(watchedMs / observationGapMs));
-  if (observations < minObservations) return false;
-  const spanMs = observations * observationGapMs;
-  const seen = ends.filter((one) => one.kind === 'unrecorded' && isBefore(one, bake, spanMs)).length;
-  return seen >= observations - 1;
 }

@@ -12,6 +12,11 @@ const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
  */
 const bakeGap = { shareOfBake: 0.1, maxFirstMs: 60_000 };
 
+/** Some daemons take a while to end after a notification, also where the bake time is short. */
+const minLongRunMs = 600_000;
+/** Older ends do not show what ends the present processes. */
+const recentEnds = 16;
+
 export interface SuccessorOptions {
   /** Bake time of the bundles that the worker uses; a process that lived as long ends the count. */
   readonly forMs: number;
@@ -25,16 +30,32 @@ export function successorNoticeAtMs(
   { forMs, bakeStartedAtMs }: SuccessorOptions,
 ): number {
   const ends = runs?.ends ?? [];
+  if (endsWithoutNotice(ends, forMs)) return 0;
+  const isBaking = bakeStartedAtMs !== undefined;
   const inBakeMs = noticeInBakeAtMs(
     ends.filter((one) => isUnasked(one) && one.atMs >= (bakeStartedAtMs ?? Number.POSITIVE_INFINITY)),
     forMs,
   );
-  const firstOfRow = 1 + ends.findLastIndex((one) => !isUnasked(one) || one.livedMs >= forMs);
+  // A release that was taken back may have ended the processes that it had.
+  const isOfRow = (one: ProcessEnd): boolean =>
+    isShort(one, forMs) && (isBaking || one.isAttributed !== true);
+  const firstOfRow = 1 + ends.findLastIndex((one) => !isOfRow(one));
   const row = ends.slice(firstOfRow);
   const last = row.at(-1);
   if (last === undefined || row.length <= promptNotices) return inBakeMs;
   const gapMs = computeBackoffMs(row.length - promptNotices, backoff);
   return Math.max(inBakeMs, last.atMs + gapMs);
+}
+
+/**
+ * The second of two processes in a row that Writ did not notify was not made by a notification either, so something else ended it,
+ * and gaps would only leave its successors without the policy.
+ */
+function endsWithoutNotice(ends: readonly ProcessEnd[], forMs: number): boolean {
+  const recent = ends.slice(-recentEnds);
+  const isWithout = (one: ProcessEnd | undefined): boolean =>
+    one !== undefined && isShort(one, forMs) && one.wasNotified !== true;
+  return recent.some((one, index) => isWithout(one) && isWithout(recent[index + 1]));
 }
 
 function noticeInBakeAtMs(inBake: readonly ProcessEnd[], forMs: number): number {
@@ -47,4 +68,8 @@ function noticeInBakeAtMs(inBake: readonly ProcessEnd[], forMs: number): number 
 /** A stop or restart that the supervisor was asked for is a person's, and its successor is notified at once. */
 function isUnasked({ kind }: ProcessEnd): boolean {
   return kind !== 'clean';
+}
+
+function isShort(end: ProcessEnd, forMs: number): boolean {
+  return isUnasked(end) && end.livedMs < Math.max(forMs, minLongRunMs);
 }

@@ -108,7 +108,7 @@ export interface WorkerRuns {
    * had run at most; absent while the process may run.
    */
   readonly gone?: { readonly atMs: number; readonly livedMs: number };
-  /** Oldest first, at most 64. */
+  /** Oldest first; at most 104 within bake times, and 64 others. */
   readonly ends: readonly ProcessEnd[];
   /** For a departed worker: why its supervisor stopped restarting it, and the command that starts it. */
   readonly failure?: string;

@@ -21,7 +21,7 @@ export interface BakingHost extends Disposable {
   /** As `pass`, and each 4 s the members of groups are read, and pending workers notified. */
   live(forMs: number): Promise<void>;
   /** One turn. @returns milliseconds until the agent would make the next one */
-  look(): Promise<number>;
+  observe(): Promise<number>;
   /** The release of `access` that is active, by its file `f`. */
   active(): string;
 }
@@ -106,7 +106,7 @@ export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = 
         await settleInTurn(test.host);
       }
     },
-    look: () => turnOn(test.host)(),
+    observe: () => turnOn(test.host)(),
     active: () => test.read('access/f'),
     [Symbol.dispose]: () => test[Symbol.dispose](),
   };

@@ -56,17 +56,17 @@ describe('a release that no worker uses', () => {
     host.driver.workers.set('a', unreachable);
     await host.take(2);
     await host.pass(60 * second);
-    assert.equal(await host.look(), 2 * second, 'a daemon that is started soon');
+    assert.equal(await host.observe(), 2 * second, 'a daemon that is started soon');
     await host.pass(bakeMs);
-    assert.equal(await host.look(), 60 * second);
+    assert.equal(await host.observe(), 60 * second);
     host.driver.workers.set('a', confirms);
     await host.test.pull();
     await host.test.clock.advance(60 * second);
-    assert.equal(await host.look(), 2 * second);
+    assert.equal(await host.observe(), 2 * second);
     const { observedMs } = host.test.host.ledger.read().bakes?.['access'] ?? {};
     assert.equal(observedMs, 0, 'when within the minute it was taken is not known');
     await host.pass(bakeMs);
-    assert.equal(await host.look(), 60 * second, 'settled');
+    assert.equal(await host.observe(), 60 * second, 'settled');
   });
 
   it('does not settle where no worker of its group was ever seen', async () => {

@@ -225,11 +225,18 @@ describe('judgeBakeGap', () => {
 
 describe('successorNoticeAtMs', () => {
   const minuteMs = 60_000;
-  const runsOf = (ends: readonly Partial<ProcessEnd>[]): WorkerRuns => ({
+  interface GivenEnd extends Partial<Omit<ProcessEnd, 'wasNotified'>> {
+    readonly isNotified?: boolean;
+  }
+  const runsOf = (ends: readonly GivenEnd[]): WorkerRuns => ({
     ...{ process: '9', sinceMs: 0, watchedSinceMs: 0, bootId: 'b' },
-    ends: ends.map((one, index) => ({ atMs: 1000 + index, livedMs: 15_000, kind: 'unrecorded', ...one })),
+    ends: ends.map(({ isNotified = true, ...one }, index) => ({
+      ...{ atMs: 1000 + index, livedMs: 15_000, kind: 'unrecorded' },
+      ...(isNotified ? { wasNotified: true } : {}),
+      ...one,
+    })),
   });
-  const after = (count: number, more: Partial<ProcessEnd> = {}): number => {
+  const after = (count: number, more: GivenEnd = {}): number => {
     const ends = Array.from({ length: count }, () => more);
     const lastMs = 1000 + count - 1;
     const atMs = successorNoticeAtMs(runsOf(ends), { forMs });
@@ -261,6 +268,33 @@ describe('successorNoticeAtMs', () => {
     assert.deepEqual(gaps(30_000), [0, 3000, 6000]);
     assert.deepEqual(gaps(forMs), [0, minuteMs, 2 * minuteMs]);
     assert.deepEqual(gaps(100 * forMs), [0, minuteMs, 2 * minuteMs], 'a minute at most');
+  });
+
+  it('leaves none where two processes in a row ended that were not notified, and a gap after one of them', () => {
+    const without = { isNotified: false };
+    const noticeAtMs = (ends: readonly GivenEnd[], bakeStartedAtMs?: number): number =>
+      successorNoticeAtMs(runsOf(ends), { forMs, bakeStartedAtMs });
+    const row = Array.from({ length: 6 }, () => ({}));
+    assert.equal(noticeAtMs([without, without, ...row]), 0);
+    assert.equal(noticeAtMs([without, without, ...row], 500), 0);
+    const made = Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? without : {}));
+    assert.notEqual(noticeAtMs(made), 0);
+    const many = Array.from({ length: 15 }, () => ({}));
+    assert.notEqual(noticeAtMs([without, without, ...many]), 0, 'long ago');
+    assert.notEqual(noticeAtMs([without, { ...without, livedMs: forMs }, ...row]), 0, 'a long run');
+    assert.notEqual(noticeAtMs([without, { ...without, kind: 'clean' }, ...row]), 0, 'a person');
+  });
+
+  it('counts a process that ran for less than ten minutes also where the bake time is shorter', () => {
+    const after = (livedMs: number): number =>
+      successorNoticeAtMs(runsOf(Array.from({ length: 4 }, () => ({ livedMs }))), { forMs: 10_000 });
+    assert.deepEqual([after(599_999) > 0, after(600_000)], [true, 0]);
+  });
+
+  it('leaves none after the bake time for the ends within it', () => {
+    const ends = Array.from({ length: 6 }, () => ({ isAttributed: true }) as const);
+    assert.equal(successorNoticeAtMs(runsOf(ends), { forMs }), 0);
+    assert.notEqual(successorNoticeAtMs(runsOf(ends), { forMs, bakeStartedAtMs: 500 }), 0);
   });
 
   it('leaves none after ends before the bake time', () => {

@@ -128,21 +128,53 @@ describe('findFailure', () => {
     );
   });
 
-  it('does not count replacements of a worker that each observation before the swap found replaced', () => {
-    const after = Array.from({ length: 20 }, (_, index) => end(1 + index, 'unrecorded'));
-    const eachMinute = (count: number): ProcessEnd[] =>
-      Array.from({ length: count }, (_, index) => end(-1 - index * 60_000, 'unrecorded'));
-    const cause = (count: number, watchedForMs?: number): string | undefined =>
-      causeOf(groupOf([[{}, runs([...eachMinute(count), ...after], watchedForMs)]]));
-    assert.deepEqual([cause(9), cause(8)], [undefined, 'WORKER_DIED']);
-    assert.deepEqual([cause(4, 300_000), cause(3, 300_000)], [undefined, 'WORKER_DIED']);
-    assert.equal(cause(4, 299_999), 'WORKER_DIED', 'too few observations');
+  /** @returns the cause after `count` short runs, the first of which does not count, and these ends before the swap */
+  const causeAfter = (count: number, before: readonly ProcessEnd[], watchedForMs?: number) => {
+    const after = Array.from({ length: count }, (_, index) => end(1 + index, 'unrecorded'));
+    return causeOf(groupOf([[{}, runs([...before, ...after], watchedForMs)]]));
+  };
+  const endsBefore = (count: number, gapMs: number, more: Partial<ProcessEnd> = {}): ProcessEnd[] =>
+    Array.from({ length: count }, (_, index) => end((index - count) * gapMs, 'unrecorded', more));
+
+  it('counts no restarts that were at least half as frequent before the swap', () => {
+    const before = endsBefore(10, 30_000);
+    assert.deepEqual([causeAfter(21, before), causeAfter(22, before)], [undefined, 'WORKER_DIED']);
+    const older = endsBefore(10, 30_001);
+    assert.deepEqual([causeAfter(19, older), causeAfter(20, older)], [undefined, 'WORKER_DIED'], 'too early');
   });
 
-  it('counts no restarts that were as frequent before the swap', () => {
-    const before = Array.from({ length: 6 }, (_, index) => end(-1 - index, 'unrecorded'));
-    const after = Array.from({ length: 6 }, (_, index) => end(1 + index, 'unrecorded'));
-    assert.equal(causeOf(groupOf([[{}, runs([...before, ...after])]])), undefined);
+  it('compares with the rate of the time in which the worker was observed, from three ends on', () => {
+    const three = endsBefore(3, 10_000);
+    assert.deepEqual(
+      [causeAfter(61, three, 30_000), causeAfter(62, three, 30_000)],
+      [undefined, 'WORKER_DIED'],
+    );
+    const two = endsBefore(2, 10_000);
+    assert.deepEqual([causeAfter(5, two, 30_000), causeAfter(6, two, 30_000)], [undefined, 'WORKER_DIED']);
+  });
+
+  it('compares with a bake time before the swap at most, also where the bake time takes longer', () => {
+    const quietBefore = endsBefore(10, 60_000);
+    const at = (count: number) => {
+      const after = Array.from({ length: count }, (_, index) => end(1 + index, 'unrecorded'));
+      const group = groupOf([[{}, runs([...quietBefore, ...after], 9_000_000)]]);
+      return causeOf(group, { nowMs: startedAtMs + 1_200_000 });
+    };
+    assert.deepEqual([at(41), at(42)], [undefined, 'WORKER_DIED']);
+  });
+
+  it('compares with the time before an earlier bake time that was not over', () => {
+    const earlier = endsBefore(10, 30_000).map((one) => ({ ...one, atMs: one.atMs - 300_000 }));
+    const inBake = [end(-300_000, 'unrecorded', { isAttributed: true })];
+    const counts = [21, 22].map((count) => causeAfter(count, [...earlier, ...inBake], 900_000));
+    assert.deepEqual(counts, [undefined, 'WORKER_DIED']);
+  });
+
+  it('compares with the rate of the ends that are kept, where older ones are forgotten', () => {
+    const full = endsBefore(64, 1000);
+    assert.equal(causeAfter(200, full), undefined);
+    assert.equal(causeAfter(200, full.slice(-40), 40_000), undefined);
+    assert.equal(causeAfter(200, full.slice(-40)), 'WORKER_DIED', 'none ended in the time before');
   });
 
   it('counts a worker that refuses what it had accepted, and none that never accepted it', () => {

@@ -47,6 +47,24 @@ describe('an end', () => {
   });
 });
 
+describe('the ends of a worker', () => {
+  it('are kept up to a number within bake times, and up to another one outside of them', () => {
+    const times = (count: number, isBaking: boolean) =>
+      Array.from({ length: count }, (_, index) => ({ process: `${isBaking ? 'b' : 'a'}${index}`, isBaking }));
+    const counts = (runs: WorkerRuns | undefined): number[] => {
+      const attributed = runs?.ends.filter(({ isAttributed }) => isAttributed === true).length ?? 0;
+      return [attributed, (runs?.ends.length ?? 0) - attributed];
+    };
+    assert.deepEqual(counts(look(...times(70, false))), [0, 64]);
+    assert.deepEqual(counts(look(...times(70, false), ...times(110, true))), [104, 64]);
+    const mixed = look(...times(30, false), ...times(30, true));
+    assert.deepEqual(
+      mixed?.ends.map(({ atMs }) => atMs),
+      Array.from({ length: 60 }, (_, index) => (index + 1) * 1000),
+    );
+  });
+});
+
 describe('the lifetime of a process', () => {
   const livedMs = (before: string, seenNow: Partial<SeenRun>, nowMs = 10_000): number | undefined => {
     const known = { ...first, process: before };

@@ -1,0 +1,61 @@
+// A worker with processes that end by themselves, with any release, and that a supervisor without a record replaces.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+
+const second = 1000;
+
+describe('a worker with processes that end every few seconds', () => {
+  it('is observed every 2 s in the first two minutes of an agent, and then once a minute', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using host = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
+    await host.take(1);
+    for (let count = 0; count < 5; count += 1) {
+      await host.pass(10 * second);
+      driver.replace('a');
+    }
+    await host.pass(2 * second);
+    assert.equal(await host.observe(), 2 * second);
+    assert.equal(host.test.host.ledger.read().runs?.['app/a']?.ends.length, 5);
+    await host.pass(15 * 60 * second);
+    assert.equal(await host.observe(), 60 * second);
+  });
+
+  it('keeps a release, which settles, where they ended at a similar rate before the swap', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using host = bakingHost(driver);
+    const recycle = async (times: number, everyMs: number): Promise<void> => {
+      for (let count = 0; count < times; count += 1) {
+        await host.live(everyMs);
+        driver.replace('a');
+      }
+    };
+    await host.take(1);
+    await host.pass(bakeMs + 10 * second);
+    await recycle(30, 24 * second);
+    await host.take(2);
+    await recycle(80, 16 * second);
+    assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
+  });
+
+  it('takes a release back where they end at more than twice the rate', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using host = bakingHost(driver);
+    await host.take(1);
+    await host.pass(bakeMs + 10 * second);
+    for (let count = 0; count < 20; count += 1) {
+      await host.live(60 * second);
+      driver.replace('a');
+    }
+    await host.take(2);
+    for (let count = 0; count < 30 && host.restores.length === 0; count += 1) {
+      await host.live(8 * second);
+      driver.replace('a');
+    }
+    assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
+  });
+});
+
+function settledSerial(host: BakingHost): number | undefined {
+  return host.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial;
+}
