@@ -7,7 +7,7 @@ import type { MetaFile, ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout, unlessRefused, versionsOnDisk } from './repository-layout.js';
-import { compareSigning, lastSeenVersion, readVersionRestarts } from './version-restarts.js';
+import { compareSigning, lastSeenVersion, listedFile, readVersionRestarts } from './version-restarts.js';
 
 /**
  * The oldest and the newest snapshots that are read. The oldest count too, because a thief can add any number of newer ones
@@ -163,7 +163,7 @@ function findSnapshotRollback(
   const [first] = found;
   if (first === undefined) return undefined;
   const { role, older } = first;
-  const actual = meta[`${role}.json`]?.version;
+  const actual = listedFile(meta, role)?.version;
   const name = metadataName('snapshot', version);
   const listed = actual === undefined ? `does not list ${role}` : `lists ${role} v${actual}`;
   const other = `${metadataName('snapshot', older.snapshot)} lists v${older.meta.version}`;

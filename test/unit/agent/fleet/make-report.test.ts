@@ -332,9 +332,9 @@ describe('a report', () => {
     const stopped = { ...well, agent: 'stop', problems: [], refusals: [] } as const;
     assert.equal(makeReport(stopped, facts()).agent, 'stop');
     assert.ok(makeReport(stopped, facts()).findings.includes('NO_AGENT'));
-    const told = makeReport(stopped, facts({ sender: 'pull' }));
-    assert.equal(told.agent, 'pull');
-    assert.ok(!told.findings.includes('NO_AGENT'));
+    const report = makeReport(stopped, facts({ sender: 'pull' }));
+    assert.equal(report.agent, 'pull');
+    assert.ok(!report.findings.includes('NO_AGENT'));
   });
 
   it('has another fingerprint after a change, and the same if only times changed', () => {
