@@ -5,20 +5,20 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
 import { formatWorkerEnds } from '../../core/status/host-health.js';
 import { readBootId } from '../../platform/process/boot-id.js';
-import { type RunsLook, withObservedRuns } from '../runs/note-runs.js';
+import { type RunsObservation, withObservedRuns } from '../runs/note-runs.js';
 import { observeRuns } from '../runs/observe-runs.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, ProcessEnd } from '../state/ledger.js';
 import type { Move, MoveProgress } from './move.js';
 
 /** Observes the process runs right before the commit. The bake time, which begins at the swap, counts the ends found. */
-export async function observeEnds(host: Host, { groups }: Pick<Move, 'groups'>): Promise<RunsLook> {
+export async function observeEnds(host: Host, { groups }: Pick<Move, 'groups'>): Promise<RunsObservation> {
   const observed = await observeRuns(host, (name) => groups.some((one) => one.config.name === name));
   return { observed, bootId: readBootId(), nowMs: host.clock.nowMs() };
 }
 
 interface ObservedEnds {
-  readonly endRuns: RunsLook;
+  readonly endRuns: RunsObservation;
   readonly notified: MoveProgress['notified'] | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { CycleStory } from '../job/progress.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/worker-ledger.js';
-import type { RunsLook } from '../runs/note-runs.js';
+import type { RunsObservation } from '../runs/note-runs.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { ContactBefore, Ledger } from '../state/ledger.js';
@@ -46,7 +46,7 @@ export interface MoveProgress {
   /** Epoch milliseconds immediately before the swap. */
   readonly beganAtMs: number;
   /** Process runs that were observed before the swap. The new release did not cause their ends. */
-  readonly runs: RunsLook;
+  readonly runs: RunsObservation;
   /** The entries of the workers before the move. */
   readonly before: Ledger['workers'];
   /** How each worker loads the new generation. */

@@ -37,7 +37,7 @@ export async function askProbeOf(
   name: string,
   { host, exclusive, stop, minGapMs }: AskProbeOptions,
 ): Promise<AskedProbe> {
-  // Not begun in the middle of a job, whose answer would be thrown away.
+  // A job that runs now may change the workers, and then the answer of the probe would be discarded.
   await exclusive(async () => undefined);
   const before = host();
   const group = before.groups.find(({ config }) => config.name === name);
@@ -82,7 +82,7 @@ async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal) {
   }
 }
 
-/** That it is as before is no news. */
+/** Notes only the changes of an answer, because a probe is asked every few seconds. */
 function report(host: Host, cycle: string, { changed }: RepeatedProbe): void {
   const texts = (doubted: 'yes' | 'no'): string[] => [
     ...new Set(changed.filter((one) => one.doubted === doubted).map((one) => one.text)),

@@ -9,7 +9,7 @@ import { isUntaken } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
 import type { Bake } from '../state/ledger.js';
 import { restoreSettled } from './restore-settled.js';
-import { type BakeLook, type BakeReport, lookAtBakes, recordSettled } from './watch-bakes.js';
+import { type BakeReport, type BakeWatch, judgeBakes, recordSettled } from './watch-bakes.js';
 
 /** Within a bake time, and after an end: each end must be seen before its supervisor has restarted the process many times. */
 const busyGapMs = 2000;
@@ -35,7 +35,7 @@ export interface BakeTurnOptions {
 export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> {
   const { host, stop, onNews } = options;
   let last: (Pick<BakeReport, 'bakes' | 'takers'> & { readonly atMs: number }) | undefined;
-  let lookedAtAllMs = Number.NEGATIVE_INFINITY;
+  let allObservedAtMs = Number.NEGATIVE_INFINITY;
   let restoreNotBeforeMs = 0;
   let startedAtMs: number | undefined;
   const isNew = ({ clock }: Host): boolean => {
@@ -51,26 +51,26 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     restoreNotBeforeMs = 0;
     options.onRestored(end, 'BAKE_FAILED');
   };
-  const note = (before: Host, observed: BakeLook['observed']): BakeReport => {
-    const lookMs = before.clock.monotonicMs();
-    const elapsedMs = last && lookMs - last.atMs;
+  const note = (before: Host, observed: BakeWatch['observed']): BakeReport => {
+    const observedAtMs = before.clock.monotonicMs();
+    const elapsedMs = last && observedAtMs - last.atMs;
     // Evidence that a full disk cannot take counts all the same; the reserve is for what follows from it.
     using _ = before.ledger.tolerateDiskErrors(() => false);
     const since = { elapsedMs, unwritten: last?.bakes, takersBefore: last?.takers };
-    const report = lookAtBakes(before, { observed, bootId: readBootId(), ...since });
-    last = { atMs: lookMs, bakes: report.bakes, takers: report.takers };
+    const report = judgeBakes(before, { observed, bootId: readBootId(), ...since });
+    last = { atMs: observedAtMs, bakes: report.bakes, takers: report.takers };
     recordSettled(before, report);
     return report;
   };
-  const look = async (): Promise<void> => {
+  const observe = async (): Promise<void> => {
     const before = host();
     const nowMs = before.clock.monotonicMs();
-    const isAll = nowMs - lookedAtAllMs >= (isNew(before) || hasRecentEnds(before) ? busyGapMs : idleGapMs);
+    const isAll = nowMs - allObservedAtMs >= (isNew(before) || hasRecentEnds(before) ? busyGapMs : idleGapMs);
     const { runs } = before.ledger.read();
     const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
-    if (isAll) lookedAtAllMs = nowMs;
+    if (isAll) allObservedAtMs = nowMs;
     await options.exclusive(async () => {
-      // A way back that came meanwhile has reset what is observed: this look is about the refused release.
+      // A restore in the meantime has reset the observed runs: this observation is of the refused release.
       if (stop.aborted || host() !== before || before.ledger.read().runs !== runs) return;
       const report = note(before, observed);
       await restore(before, report.failed);
@@ -78,14 +78,14 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     });
   };
   return async () => {
-    await look().catch((error: unknown) => {
+    await observe().catch((error: unknown) => {
       host().log.error({ err: error }, 'releases in their bake time could not be observed');
     });
     return isNew(host()) || isBusy(host()) ? busyGapMs : idleGapMs;
   };
 }
 
-/** A release that no worker takes proves nothing, however often it is looked at: its daemon may be stopped for weeks. */
+/** A release that no worker takes proves nothing, however often it is observed: its daemon may be stopped for weeks. */
 function isBusy(host: Host): boolean {
   const { bakes = {} } = host.ledger.read();
   const sinceMs = host.clock.nowMs() - recentMs;

@@ -1,4 +1,4 @@
-// `writ pull --force --no-bake`: a person keeps what is active on purpose. The releases settle at once, by that person, and the
+// `writ pull --force --no-bake`: a person keeps the active releases on purpose. They settle at once, by that person, and the
 // history has a line of it.
 
 import type { CycleResult } from '../../core/cycle/cycle-report.js';

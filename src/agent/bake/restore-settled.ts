@@ -1,5 +1,5 @@
 // Takes back releases that failed within their bake time: a new generation with their newest settled releases, else the newest
-// older generation that is allowed, by the way back of any refusal. Where neither exists the policy stays, and the state is
+// older generation that is allowed, by the restore that follows any refusal. Where neither exists the policy stays, and the state is
 // critical. A pause or a hold does not stop it: they keep new policy out, and this removes policy that fails.
 
 import { bakeOf } from '../../core/config/config.js';
@@ -182,7 +182,7 @@ async function moveBack(
   const changed = changedPaths(bundles, active.bundles);
   const error = bakeError(host, failed);
   const failing = failed.flatMap(({ bake }) => bake.failure.groups);
-  // What is noted after the move must not make the move unknown to the history.
+  // A full disk after the move must not make the move unknown to the history.
   using _ = tolerateDiskErrors(host);
   const moved = await restorePrevious(
     host,
@@ -192,7 +192,7 @@ async function moveBack(
       groups: host.groups.filter(
         ({ config }) => failing.includes(config.name) || affectsGroup(config, changed),
       ),
-      // A stop request does not end a way back: workers would be left between two generations.
+      // A stop request does not end a restore: workers would be left between two generations.
       signal: new AbortController().signal,
       onRefused: (refusal) => rememberFailed(host, { refusal, releases, failed }),
     },

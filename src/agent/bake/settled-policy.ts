@@ -1,5 +1,5 @@
-// What a host can go back to: the active policy with some bundles replaced by their newest settled releases, as far as these
-// are intact on disk, trusted, not withdrawn and not refused. Reads only.
+// The policy that a restore activates: the active one with some bundles replaced by their newest settled releases, as far as
+// these are intact on disk, trusted, not withdrawn and not refused. Reads only.
 import { basename } from 'node:path';
 import { setOf } from '../../core/config/config.js';
 import { isWritError, orUndefined } from '../../core/errors.js';
@@ -17,7 +17,7 @@ import { findRefusal } from '../state/refusal-rules.js';
 export type PolicyBundles = ReadonlyMap<string, ActiveBundle>;
 
 /**
- * @param leaving names of the bundles whose active release is to be left; their sets are left with them
+ * @param leaving names of the bundles with an active release that is to be replaced; their sets are replaced with them
  * @returns the bundles of the policy to go back to; undefined where one of them has no suitable settled release
  */
 export async function findSettledPolicy(

@@ -6,17 +6,17 @@ import type { FailedRelease } from '../settled/bake-failure.js';
 import { withAbruptBoot } from '../settled/bake-rules.js';
 import { withBakes, withBakesAfterUpgrade } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import { activeReleases, type BakeReport, lookAtBakes, recordSettled } from './watch-bakes.js';
+import { activeReleases, type BakeReport, judgeBakes, recordSettled } from './watch-bakes.js';
 
 export interface StartOfBakes {
   readonly bootId: string;
   /** False where the agent before did not end in order, and no swap was cut short: that is judged by the crash rules. */
   readonly wasOrderly: boolean;
-  /** Names of the groups that this start cannot observe, as lookAtBakes has them. */
+  /** Names of the groups that this start cannot observe, as judgeBakes has them. */
   readonly unseenGroups: readonly string[];
   /** Since the last start of the same command, which observes by its starts; left out: no time is observed. */
   readonly elapsedMs?: number | undefined;
-  /** The takers of that start, as lookAtBakes has them. */
+  /** The takers of that start, as judgeBakes has them. */
   readonly takersBefore?: BakeReport['takers'] | undefined;
   /** Called with the takers of this start, for the next one of the same command. */
   readonly onTakers?: (takers: BakeReport['takers']) => void;
@@ -45,11 +45,11 @@ export async function startBakes(
   );
   if (upgraded !== before || booted.length > 0) host.ledger.write(ledger);
   if (ledger.bakes === undefined) return [];
-  // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
+  // Where a timer starts the pulls, only the start of a pull observes the workers.
   const observed = await observeRuns(host, () => true);
   const isEachWritten = elapsedMs !== undefined;
   const seen = { observed, elapsedMs, takersBefore, unseenGroups };
-  const report = lookAtBakes(host, { ...seen, bootId, isEachWritten });
+  const report = judgeBakes(host, { ...seen, bootId, isEachWritten });
   onTakers?.(report.takers);
   recordSettled(host, report);
   return report.failed;

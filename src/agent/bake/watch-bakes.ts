@@ -1,5 +1,5 @@
-// One look at the releases in their bake time: what was observed is noted, then each has failed, settled, or bakes on. Writes
-// the ledger; restores nothing itself.
+// Judges the releases in their bake time by one observation of their workers: each one has failed, has settled, or bakes on.
+// Writes the ledger; restores nothing itself.
 import { isDeepStrictEqual } from 'node:util';
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { readAcceptedReleases } from '../generations/generation-contents.js';
@@ -15,7 +15,7 @@ import {
   isUnobservedYet,
   isUntaken,
   judgeBake,
-  withLaterLook,
+  withLaterTimes,
   withObserved,
 } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
@@ -34,39 +34,39 @@ import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../s
 import type { Host } from '../state/host.js';
 import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
 
-export interface BakeLook {
+export interface BakeWatch {
   readonly observed: ReadonlyMap<string, ObservedRun>;
   readonly bootId: string;
-  /** Since the last look of this process, by the monotonic clock; undefined before that. */
+  /** Milliseconds since the last observation by this process, by the monotonic clock; undefined for the first one. */
   readonly elapsedMs: number | undefined;
-  /** The bakes after that look, which may not have been written. */
+  /** The bakes after that observation, which may not have been written. */
   readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
   /** As that report has them; left out: no time is observed. */
   readonly takersBefore?: BakeReport['takers'] | undefined;
   /** True for a command, because it keeps no bakes between its observations. Left out: observed time is written every 30 s. */
   readonly isEachWritten?: boolean;
-  /** Names of groups that this look could not observe: the bake time of what they use does not pass. Left out: none. */
+  /** Names of groups that were not observed: the bake time of the bundles that they use does not pass. Left out: none. */
   readonly unseenGroups?: readonly string[];
 }
 
 export interface BakeReport {
-  /** The active releases with evidence of failure, also those of an earlier look. */
+  /** The active releases with evidence of failure, also from an earlier observation. */
   readonly failed: readonly FailedRelease[];
-  /** Names of the bundles whose release settled now. */
+  /** Names of the bundles with a release that settled now. */
   readonly settled: readonly string[];
-  /** The bakes after this look. */
+  /** The bakes after this observation. */
   readonly bakes: Readonly<Record<string, Bake>> | undefined;
   /** The living workers that have taken a release in its bake time, each with its process. */
   readonly takers: ReadonlySet<string>;
 }
 
-/** Observed time is written so often: a flush at each look would write to the disk all day. */
+/** Observed time is written so often: a flush at each observation would write to the disk all day. */
 const noteEveryMs = 30_000;
 
-/** Notes a look and judges each bake. @throws WritError DISK_* */
-export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
-  const { observed, bootId, elapsedMs, unwritten, isEachWritten = false, unseenGroups = [] } = look;
-  const takersBefore = look.takersBefore ?? new Set();
+/** Writes the observation to the ledger, and judges each bake. @throws WritError DISK_* */
+export function judgeBakes(host: Host, watch: BakeWatch): BakeReport {
+  const { observed, bootId, elapsedMs, unwritten, isEachWritten = false, unseenGroups = [] } = watch;
+  const takersBefore = watch.takersBefore ?? new Set();
   const takers = new Set<string>();
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
@@ -90,7 +90,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
         isTakenSince: isTakenSince(groups, takersBefore),
         isSilent: isUnseen || isUnobserved(groups, bake),
       };
-      const known = withLaterLook(bake, unwritten?.[bundle]);
+      const known = withLaterTimes(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
   );
@@ -145,8 +145,8 @@ function isUndecided(
 }
 
 /**
- * Observed time alone does not justify a write at each look. Evidence is: a look writes it before anything acts on it, so that a
- * crash of the agent cannot make it forgotten.
+ * Observed time alone does not justify a write at each observation. Evidence does: it is written before anything acts on it, so
+ * that it survives a crash of the agent.
  */
 function isWorthNoting(before: Ledger, after: Ledger, gapMs: (bundle: string) => number): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
@@ -162,7 +162,7 @@ function isWorthNoting(before: Ledger, after: Ledger, gapMs: (bundle: string) =>
   );
 }
 
-/** An idle look reads no record of a release. */
+/** Outside bake times no record of a release is read. */
 function bakingReleases(host: Host, { bakes }: Ledger): ActiveReleaseMap {
   return bakes === undefined ? new Map() : activeReleases(host);
 }
@@ -174,8 +174,8 @@ export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap
 }
 
 /**
- * A failed worker says nothing about which of its bundles made it fail: all of them that are in their bake time are taken
- * back, each with its set.
+ * A failed worker does not show which of its bundles made it fail: all of them that are in their bake time are taken back, each
+ * with its set.
  */
 function failingBundles(
   host: Host,

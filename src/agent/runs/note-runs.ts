@@ -1,4 +1,4 @@
-// What a look at the processes of workers found, as a ledger. Computes ledgers; writes none.
+// Adds an observation of the processes of workers to a ledger. Pure: its caller writes the ledger.
 import { isOfBoot } from '../notify/worker-groups.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { answeringProcess, noteRun, startTicksInName } from '../settled/runs-rules.js';
@@ -7,7 +7,7 @@ import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 import { isSeenByConnection, type ObservedRun } from './observe-runs.js';
 
-export interface RunsLook {
+export interface RunsObservation {
   /** By the keys of the workers; the others stay as they are. */
   readonly observed: ReadonlyMap<string, ObservedRun>;
   readonly bootId: string;
@@ -18,7 +18,7 @@ export interface RunsLook {
 export function withObservedRuns(
   host: Pick<Host, 'config' | 'groups'>,
   ledger: Ledger,
-  { observed, ...now }: RunsLook,
+  { observed, ...now }: RunsObservation,
 ): Ledger {
   const { workers, runs = {}, bakes = {} } = ledger;
   const isByConnection = (group: string): boolean =>

@@ -13,7 +13,7 @@ import type { Host } from '../state/host.js';
 import type { WorkerRuns } from '../state/ledger.js';
 
 export interface ObservedRun extends Pick<SeenRun, 'process' | 'startTicks' | 'record' | 'failure'> {
-  /** No process of the worker lives just now. */
+  /** True where no process of the worker runs now. */
   readonly isDead: boolean;
   /** The process that was known has ended, and no other one was found. */
   readonly hasEnded: boolean;
@@ -31,7 +31,7 @@ export async function observeRuns(
   for (const { config, driver } of host.groups) {
     if (driver === undefined || !canObserve(driver) || !isConcerned(config.name)) continue;
     const keys = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>
-      // One that crashes leaves its set: the record says that it crashed, or the processes that come and go show it.
+      // A worker that crashes leaves its set: the record has the crash, or the processes that start and end show it.
       groupOf(key) === config.name && (goneAtMs === undefined || runs[key] !== undefined) ? [key] : [],
     );
     await mapBounded(keys, maxParallelNotices, async (key) => {
@@ -50,12 +50,12 @@ function canObserve({ identity, endsSince }: Driver): boolean {
   return identity !== undefined || endsSince !== undefined;
 }
 
-/** @returns true where the workers connect to a running agent, and nothing else shows whether they live */
+/** @returns true where the workers connect to a running agent, and nothing else shows whether they run */
 export function isSeenByConnection(driver: Driver | undefined): boolean {
   return driver?.mayComeForMs !== undefined;
 }
 
-/** Workers that come by themselves leave their set with their connection, and a look at one would wait for its return. */
+/** Workers that connect to the agent leave their set with their connection, and the question would wait for the next one. */
 async function isDeadNow(driver: Driver, worker: string): Promise<boolean> {
   return !isSeenByConnection(driver) && (await livenessOf(driver, worker)) === 'dead';
 }
@@ -116,7 +116,7 @@ async function observeRun(
     if (found?.hasGivenUp !== 'yes') return { ...seen, ...given({ startTicks }) };
     return { ...seen, failure: `${found.text}; start it with: ${found.command}` };
   } catch (error) {
-    // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.
+    // A driver that cannot answer now has observed nothing: the next observation finds what happened in the meantime.
     if (isWritError(error)) return undefined;
     throw error;
   }

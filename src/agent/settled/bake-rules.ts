@@ -25,7 +25,7 @@ export function startBake({ serial, manifestDigest }: AcceptedRelease, { nowMs, 
 export interface BakeObservation extends BakeNow {
   /** Since the last observation by the same process, by the monotonic clock; undefined at its first one, which adds no time. */
   readonly elapsedMs: number | undefined;
-  /** Some worker of each group that uses the release has taken it, and lives. */
+  /** Some worker of each group that uses the release has taken it, and runs. */
   readonly isTaken: boolean;
   /** Some worker of each group had taken it at the last observation already, in the process that it has now. */
   readonly isTakenSince: boolean;
@@ -61,8 +61,8 @@ export function withObserved(
   };
 }
 
-/** @returns the bake with the times of a later look that was not written; the bake as it is where they are of another one */
-export function withLaterLook(bake: Bake, later: Bake | undefined): Bake {
+/** @returns the bake with the times of a later observation that was not written; unchanged where that is of another bake */
+export function withLaterTimes(bake: Bake, later: Bake | undefined): Bake {
   if (later === undefined || !isSameRelease(bake, later) || later.startedAtMs !== bake.startedAtMs)
     return bake;
   const { observedMs, seenAtMs, untakenAtMs, untakenSinceMs } = later;
@@ -70,7 +70,7 @@ export function withLaterLook(bake: Bake, later: Bake | undefined): Bake {
   return { ...known, observedMs, seenAtMs, ...given({ untakenAtMs, untakenSinceMs }) };
 }
 
-/** True where the last look found a group of which no living worker has taken the release. */
+/** True where the last observation found a group without a running worker that has taken the release. */
 export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
   return untakenAtMs === seenAtMs;
 }
@@ -80,7 +80,7 @@ export function isUnobservedYet({ startedAtMs, seenAtMs }: Bake): boolean {
   return seenAtMs <= startedAtMs;
 }
 
-/** True where no agent has looked at the release for so long that the time since does not count. */
+/** True where the last observation is so old that the time since does not count. */
 export function isUnseen({ seenAtMs }: Bake, nowMs: number): boolean {
   return nowMs - seenAtMs >= unseenAfterMs;
 }

@@ -19,7 +19,7 @@ export type ContactStep =
   /** Each attempt has failed. */
   | { readonly kind: 'lost' };
 
-/** @returns what is to be done about a release in its bake time, whose server has not answered since the swap */
+/** @returns the next step for a release in its bake time with a server that has not answered since the swap */
 export function nextAttempt(
   { failed, lastAtMs }: BakeContact,
   { startedAtMs, nowMs }: { readonly startedAtMs: number; readonly nowMs: number },

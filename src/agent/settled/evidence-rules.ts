@@ -1,4 +1,4 @@
-// What counts as a failure of a release within its bake time: a table of rules over what was observed of one worker group.
+// The failures of a release within its bake time: a table of rules over the observations of one worker group.
 // Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
@@ -19,13 +19,13 @@ export interface BakingWorker {
   readonly entry: WorkerLedger;
   /** Undefined where its driver cannot identify a process. */
   readonly runs: WorkerRuns | undefined;
-  /** This look found that it does not live. */
+  /** This observation found no process of the worker. */
   readonly isDead: boolean;
 }
 
 export interface BakingGroup {
   readonly group: string;
-  /** So many workers must live. */
+  /** So many workers must run. */
   readonly min: number;
   readonly workers: readonly BakingWorker[];
 }
@@ -58,7 +58,7 @@ export function findFailure(
   return undefined;
 }
 
-/** One reboot may be a power cut. Two in one bake time, none of them in order, are what a kernel crash loop looks like. */
+/** One reboot may be a power cut. Two in one bake time, none of them in order, are a crash loop of the kernel. */
 const abruptBoots = 2;
 
 function rebooted({ bake }: EvidenceOptions): Finding | undefined {
@@ -92,8 +92,8 @@ function recordedEnds({ group, min, workers }: BakingGroup, options: EvidenceOpt
   const living = workers.filter(({ entry }) => isLiving(entry)).length;
   if (workers.length > 1 && excess < 2 && living >= min) return undefined;
   const after = Math.round((options.nowMs - options.bake.startedAtMs) / 1000);
-  const who = workers.length === 1 ? (workers[0]?.key ?? group) : `group ${group}`;
-  return { cause: 'WORKER_DIED', text: `${who} ended abnormally ${timesText(inBake)} within ${after} s` };
+  const subject = workers.length === 1 ? (workers[0]?.key ?? group) : `group ${group}`;
+  return { cause: 'WORKER_DIED', text: `${subject} ended abnormally ${timesText(inBake)} within ${after} s` };
 }
 
 function isLiving({ goneAtMs, state, lives }: WorkerLedger): boolean {
@@ -112,8 +112,8 @@ function countRecorded(
 }
 
 /**
- * Processes that were replaced, and nothing says how they ended: a person may have restarted them. Only more of them than the
- * bundle tolerates count, each after a short life, and more than were seen in the same time before the swap.
+ * Judges processes that were replaced without a record of their end: a person may have restarted them. They are a failure only if
+ * more of them than the bundle tolerates ran for a short time, and more than is ordinary for the worker.
  */
 function unexplainedRestarts({ workers }: BakingGroup, options: EvidenceOptions): Finding | undefined {
   for (const { key, runs } of workers) {
@@ -256,7 +256,7 @@ export function doubtedWorkers(groups: readonly BakingGroup[]): string[] {
   return keysWhere(groups, ({ probed }) => (probed?.wrong ?? 0) > 0);
 }
 
-/** Of a worker that has not proved the release its probe says nothing about the release. */
+/** The probe of a worker that has not proved the release shows nothing about the release. */
 function keysWhere(groups: readonly BakingGroup[], isSo: (entry: WorkerLedger) => boolean): string[] {
   const proven = ({ entry: { confirmed, wanted, goneAtMs } }: BakingWorker): boolean =>
     goneAtMs === undefined && confirmed === wanted;
@@ -268,7 +268,7 @@ function keysWhere(groups: readonly BakingGroup[], isSo: (entry: WorkerLedger) =
 export interface BakingGroupFacts {
   readonly config: Pick<AgentConfig, 'workers'>;
   readonly ledger: Pick<Ledger, 'workers' | 'runs'>;
-  /** Whether a look found the worker dead, by its key `group/worker`; left out where no look was made. */
+  /** Whether an observation found no process of the worker, by its key `group/worker`; left out without an observation. */
   readonly isDead?: (key: string) => boolean;
 }
 

@@ -1,4 +1,4 @@
-// What is reported of releases that were taken back because contact with the server was lost. Pure.
+// The reports of releases that were taken back because contact with the server was lost. Pure.
 import { WritError } from '../../core/errors.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import type { Ledger, LostContact } from '../state/ledger.js';

@@ -1,4 +1,4 @@
-// How often the probe of a group is asked between activations: in a bake time more often than its configuration says. Pure.
+// How often the probe of a group is asked between activations: in a bake time more often than configured. Pure.
 import { type AgentConfig, bakeOf, type WorkerGroupConfig } from '../../core/config/config.js';
 import type { Ledger } from '../state/ledger.js';
 

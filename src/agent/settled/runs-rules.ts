@@ -7,7 +7,7 @@ const maxAttributedEnds = 104;
 const maxOtherEnds = 64;
 const maxEndsOfObservation = 64;
 
-/** One look at a worker. */
+/** One observation of a worker. */
 export interface SeenRun {
   /** Undefined where no process was found, or the driver cannot identify it. */
   readonly process: string | undefined;
@@ -15,7 +15,7 @@ export interface SeenRun {
   readonly startTicks?: number | undefined;
   /** True where this observation found that no process of the worker runs. */
   readonly isDead?: boolean;
-  /** What its supervisor recorded since the last look; undefined where nothing keeps such a record. */
+  /** The ends that its supervisor recorded since the last observation; undefined where nothing keeps such a record. */
   readonly record?:
     | {
         readonly abnormal: number;
@@ -27,7 +27,7 @@ export interface SeenRun {
   /** Of a worker that is gone: how its supervisor gave up, and the command that starts it. */
   readonly failure?: string | undefined;
   readonly wasNotified: boolean;
-  /** The process that was known has run since before the swap, and has said "not now" to the release. */
+  /** The process that was known has run since before the swap, and has deferred the release. */
   readonly hadNotTaken?: boolean;
   /** A release that the worker uses is in its bake time. */
   readonly isBaking: boolean;
@@ -43,8 +43,8 @@ export interface ObservationTime {
 }
 
 /**
- * @returns the runs with what this look found; undefined where nothing is known of any process. The same value where nothing
- * changed, so that nothing is written
+ * @returns the runs with this observation; undefined where no process is known. The same value where nothing changed, so that
+ * nothing is written
  */
 export function noteRun(
   known: WorkerRuns | undefined,
@@ -54,7 +54,7 @@ export function noteRun(
   const { nowMs, bootId } = now;
   const { process, record, failure, wasNotified, hadNotTaken, isBaking } = seen;
   const mark = record?.mark;
-  // Processes of another boot ended with that boot, which says nothing about the release.
+  // Processes of another boot ended with that boot, which shows nothing about the release.
   if (known === undefined || known.bootId !== bootId) return firstRun({ process, record }, { nowMs, bootId });
   const livedMs = lifetimeMs(known, seen, nowMs);
   const end = (kind: ProcessEnd['kind']): ProcessEnd => ({
@@ -64,7 +64,7 @@ export function noteRun(
   });
   const isOther = process !== undefined && isAnotherProcess(known.process, process);
   const found = endsOf(record, isOther, end);
-  // Its successor may have taken the release since it ended, and then nothing else shows what it said.
+  // Its successor may have taken the release since it ended, and then nothing else shows that it had deferred it.
   const ends = hadNotTaken === true || known.isUntaken === true ? withFirstNotTaken(found) : found;
   const isUntaken = hadNotTaken === true && ends.length === 0 && !isOther ? true : undefined;
   const gone = process === undefined && ends.length === 0 ? findGone(known, seen, now) : undefined;

@@ -55,7 +55,7 @@ export function withBakesOf(ledger: Ledger, active: ActiveReleaseMap, start: Bak
   });
 }
 
-/** Of a bundle that fails again and again, more than anybody looks back for. */
+/** Failed releases that are remembered of one bundle, because a bundle may fail again and again. */
 const maxFailed = 16;
 
 /** @returns the ledger with these releases noted as taken back */
@@ -99,8 +99,8 @@ export function wasTakenBack(
 }
 
 /**
- * The first start after an upgrade from 0.1.0, which knew no bake time: what has been active for longer counts as settled,
- * unobserved.
+ * For the first start after an upgrade from 0.1.0, which had no bake time: a release that has been active for longer counts as
+ * settled and unobserved.
  */
 export function withBakesAfterUpgrade(
   ledger: Ledger,
@@ -186,7 +186,7 @@ export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRun
 }
 
 /**
- * What ended on the way to a release that was refused, and on the way back from it, says nothing about the release before:
+ * Processes that ended during the activation and the restore of a refused release show nothing about the release before it: the
  * observation of these groups starts again.
  * @param groups names of worker groups
  */
@@ -210,7 +210,7 @@ export function isSettled(
 
 /**
  * @returns the releases that are remembered as settled, of all bundles. Their trees are never collected: the newest may be
- * withdrawn or refused, and then an older one is the way back
+ * withdrawn or refused, and then a restore needs an older one
  */
 export function allSettled({ settledReleases = {} }: Pick<Ledger, 'settledReleases'>): NamedRelease[] {
   return Object.entries(settledReleases).flatMap(([bundle, releases]) =>
