@@ -1,5 +1,5 @@
-// The end of a cycle: what was found on the way becomes one result with one outcome. Writes no file; the
-// outcome is never better than the worst part.
+// The end of a cycle: the results of its parts become one result with one outcome, which is never better than the worst part.
+// Writes no file.
 import { existsSync } from 'node:fs';
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
@@ -20,18 +20,18 @@ import type { Host } from '../state/host.js';
 import { notificationTarget } from '../state/paths.js';
 import type { CycleStory } from './progress.js';
 
-/** What a job finds on its way. */
+/** The results of the parts of a job, filled while it runs. */
 export interface CycleRecord {
   readonly bundles: Map<string, BundleResult>;
   readonly moves: MoveResult[];
   readonly workers: WorkerResult[];
   readonly problems: Problem[];
   readonly warnings: Problem[];
-  /** Active before the cycle. */
+  /** The generation that was active before the cycle; undefined where none was. */
   fromGeneration?: number | undefined;
-  /** What ended the cycle as a whole. */
+  /** The error that ended the cycle as a whole; absent where none did. */
   error?: WritError;
-  /** How the refresh ended; absent when it was not tested, or we ended it ourselves. */
+  /** How the refresh ended; absent where none was tried, or Writ itself ended it. */
   refresh?: RefreshAttempt;
   /** By Clock.bootMs: when the last refresh that succeeded ended. */
   refreshedAtBootMs?: number;
@@ -41,7 +41,7 @@ export function emptyRecord(fromGeneration?: number): CycleRecord {
   return { bundles: new Map(), moves: [], workers: [], problems: [], warnings: [], fromGeneration };
 }
 
-/** Notes the results of bundles, each in the place of what was said of it before. */
+/** Adds the results of bundles; each replaces the earlier result of its bundle. */
 export function noteBundles(
   { bundles }: Pick<CycleRecord, 'bundles'>,
   results: readonly BundleResult[],
@@ -49,13 +49,13 @@ export function noteBundles(
   for (const result of results) bundles.set(result.bundle, result);
 }
 
-/** What a move means for a bundle that it changed. @param bundle its result before the move */
+/** @param bundle result of a bundle that the move changed, before the move. @returns its result after the move */
 export function bundleMoved(bundle: BundleResult, { outcome, problems }: MoveResult): BundleResult {
   const problem = isActivation(outcome) ? undefined : problems[0];
   return { ...bundle, outcome, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** What a job says of a release before its move. @param fromSerial of the release in use; undefined where there is none */
+/** @param fromSerial of the release in use; undefined where there is none. @returns the result of a release before its move */
 export function bundleBefore(
   { bundle, channel, serial, revision }: Pick<ReleaseInfo, 'bundle' | 'channel' | 'serial' | 'revision'>,
   fromSerial: number | undefined,
@@ -85,7 +85,7 @@ export function finishCycle(
     trigger: story.trigger,
     outcome,
     exitCode: exitCodeOf(outcome, problems, { isUnproven: isUnproven(host, { fromGeneration, moves }) }),
-    // As the status says it: a group that this cycle did not concern may not have proved what it uses.
+    // Of all groups, as in the status: a group that the cycle did not affect may be unconfirmed too.
     confirmed: (outcome === 'unchanged' || last !== undefined) && areWorkersConfirmed(host),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
@@ -99,7 +99,7 @@ export function finishCycle(
   };
 }
 
-/** To try again will not help against a wrong configuration or request: scripts tell both apart by the exit code. */
+/** A new try does not help against a wrong configuration or request: scripts recognize both by the exit code. */
 function exitCodeOf(
   outcome: Outcome,
   problems: readonly Problem[],
@@ -112,7 +112,7 @@ function exitCodeOf(
   return outcome === 'failed' && isAsked ? exitCodeOfKind[kind] : exitCodeOfOutcome[outcome];
 }
 
-/** A first policy replaces none that a worker could still use, so that it is no reason for a script to stop. */
+/** A worker cannot still use an older policy where the first one is activated, so that an unproved one is not an error there. */
 function isUnproven(
   host: Host,
   { fromGeneration, moves }: Pick<CycleRecord, 'fromGeneration' | 'moves'>,
@@ -158,13 +158,13 @@ function distinct(problems: readonly Problem[]): Problem[] {
   );
 }
 
-/** @returns undefined where `current` leads to no generation: then no policy is active, whatever the link names */
+/** @returns undefined where `current` leads to no generation: then no policy is active, also where the link names one */
 function readGenerationNumber({ paths }: Host): number | undefined {
   try {
     const active = activeGenerationNumber(paths);
     return active !== undefined && existsSync(notificationTarget(paths, active).path) ? active : undefined;
   } catch (error) {
-    // The cycle's own error says what is wrong with the link; the result is still made.
+    // The error of the cycle itself describes the fault of the link; the result is still made.
     if (isSystemError(error)) throw error;
     return undefined;
   }
@@ -178,11 +178,11 @@ export interface MoveResult {
   readonly workers: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Bundles that a worker's refusal falls on; left out where nobody refused. */
+  /** Bundles that a refusal of a worker is attributed to; left out without a refusal. */
   readonly blamed?: readonly string[];
 }
 
-/** True for a typing mistake or an order that came too late: the host itself has no problem. */
+/** True for a mistake in a request, or one that came too late: the host itself does not have a problem. */
 export function isOfOrder({ outcome, problems: [first] }: CycleResult): boolean {
   if (outcome !== 'failed' || first === undefined) return false;
   return first.code === 'GENERATION_CHANGED' || errorCodes[first.code].kind === 'usage';
@@ -191,15 +191,15 @@ export function isOfOrder({ outcome, problems: [first] }: CycleResult): boolean 
 export interface CycleEnd {
   readonly result: CycleResult;
   readonly story: CycleStory;
-  /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
+  /** As in CycleRecord. */
   readonly refresh?: RefreshAttempt;
   /** The interrupted cycle whose swap a recovery finished or undid. */
   readonly recovers?: string;
 }
 
 /**
- * How the refresh of a cycle ended. A delegated role is asked for when a bundle is selected: its refusal is one of
- * metadata all the same.
+ * A delegated role is downloaded when a bundle is selected, so that its refusal is in the result of the bundle.
+ * @returns how the refresh of a cycle ended
  */
 export function attemptOf({ refresh, bundles }: CycleRecord): RefreshAttempt | undefined {
   return attemptWith(

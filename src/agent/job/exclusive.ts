@@ -1,16 +1,16 @@
-// One job at a time: what whoever runs a job alone is given, and what a job tells while it runs. The queue behind it is
-// turns.ts; this file never waits.
+// The types of running one job at a time, and of the events that a job reports while it runs. turns.ts has the queue; this file
+// never waits.
 import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
 import { WritError } from '../../core/errors.js';
 import type { DownloadedBytes } from '../../core/status/status.js';
 
-/** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
+/** Runs a job while nothing else changes the host; its events show that it makes progress. */
 export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
 
 export type Hear = (event: CycleEventLine) => void;
 
-/** For a command that holds the lock: nothing else runs, and nobody watches. */
+/** For a command that holds the lock: no other job runs, and nothing uses the events. */
 export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
 
 /**
@@ -19,7 +19,7 @@ export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
  */
 export type YieldTurn = <T>(wait: () => Promise<T>) => Promise<T>;
 
-/** Why a cycle ends that waited for the network while another job was asked for: no failure, and it begins again. */
+/** @returns the error that ends a cycle for another job while it waits for the network: it is not a failure, and the cycle begins again */
 export function endedForAnotherJob(): WritError {
   const text = 'ended early for another request; it begins again after that, and what was downloaded is kept';
   return new WritError('INTERRUPTED', text, { facts: { reason: anotherJob } });
@@ -34,8 +34,8 @@ const anotherJob = 'another-job';
 /** For a job beside which no other one runs. */
 export const keepTurn: YieldTurn = (wait) => wait();
 
-/** That the one job at a time goes on. */
+/** A sign of progress of the job that has the turn. */
 export type Work =
   | { readonly kind: 'began' | 'ended' }
-  /** What comes next may take as long as this step. */
+  /** Until the next report this step may take its whole time limit. */
   | { readonly kind: 'step'; readonly step: Step | 'restore'; readonly download?: DownloadedBytes };

@@ -1,5 +1,5 @@
-// history.jsonl: one line a cycle that did something or said something new, oldest first, rotated at 10 MB.
-// Owns the file; never part of a decision: a host whose history is gone works as before.
+// history.jsonl: one line for each cycle with a change or a new result, oldest first, rotated at 10 MB. Owns the file. No decision
+// depends on it: a host without its history works as before.
 import { WritError } from '../../core/errors.js';
 import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
@@ -12,7 +12,7 @@ const maxEntryBytes = 60_000;
 
 /**
  * Appends one entry, cut to a bound.
- * @returns what was in the place of the history, and was set aside for it
+ * @returns paths of the history that were not regular files, and were set aside
  */
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): string[] {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
@@ -35,18 +35,18 @@ function olderOf(history: string): string {
   return `${history}.1`;
 }
 
-/** @returns the files of the history in whose place something else lies: a FIFO, a directory, a link */
+/** @returns paths of the history that are not regular files: a FIFO, a directory, a link */
 export function foreignInHistory({ history }: Pick<HostPaths, 'history'>): string[] {
   return [history, olderOf(history)].filter((path) => lookAt(path)?.isFile() === false);
 }
 
-/** What is lost with a file of the history. */
+/** @returns the text of the problem of such a path, with what is lost */
 export function foreignText(path: string): string {
   return `${path}: it is not a regular file; lost: the history in it`;
 }
 
 /**
- * For who asks for the history: what is not there must not look like nothing having happened.
+ * For requests for the history: an unreadable history must not be reported as an empty one.
  * @throws WritError STATE_DAMAGED
  */
 export function requireHistory(paths: HostPaths): void {
@@ -83,17 +83,17 @@ export function readHistory(
   return found;
 }
 
-/** The older file is read only by who is not content with the newer one: each start asks for one line. */
+/** The older file is read only where the newer one is not enough: each start asks for one line. */
 function* newestFirst(paths: HostPaths): Generator<string> {
   for (const path of [paths.history, olderOf(paths.history)]) yield* readLines(path).reverse();
 }
 
-/** A cycle that was cut short is told by the recovery that brought it to its end. */
+/** The entry of an interrupted cycle is that of the recovery that completed it. */
 function isOf({ result, recovers }: HistoryEntry, cycle: string): boolean {
   return result.cycle === cycle || recovers === cycle;
 }
 
-/** What somebody put in its place is no history, and a giant is read from its end. @throws WritError DISK_* */
+/** Another kind of file has no lines, and of a file above the bound only the end is read. @throws WritError DISK_* */
 function readLines(path: string): string[] {
   const verdict = readFileEnd(path, { maxBytes: maxHistoryBytes + maxEntryBytes });
   if (verdict.kind === 'read') return verdict.bytes.toString('utf8').split('\n');

@@ -1,5 +1,5 @@
-// The frame of every job on a host: its story, its staging area, what it finds, and the one result that comes of that.
-// Decides nothing; what a job does between its steps is its own file's.
+// The frame of every job on a host: its progress, its staging area, the results of its parts, and its one result. Decides nothing;
+// the file of the job has its steps.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
@@ -28,15 +28,15 @@ export async function withJob<T>(host: Host, options: JobOptions, act: (job: Job
 }
 
 export interface ResultOptions extends JobOptions {
-  /** Which command's result it is; `pull.result` by default. */
+  /** The type of the result; `pull.result` by default. */
   readonly type?: CycleResult['type'];
-  /** What an error of the job is in its result; the error itself by default. */
+  /** Turns an error of the job into that of its result; the error itself by default. */
   readonly onError?: (error: unknown, job: Job) => WritError;
-  /** What is still to be found when the staging area is gone. */
+  /** Called after the staging area was removed, before the result is made. */
   readonly afterwards?: (job: Job) => void;
 }
 
-/** As withJob, for a job whose errors are its result. Never rejects for what the job meets. */
+/** As withJob, for a job with errors that are its result. Does not reject for an error of the job. */
 export async function runJob(
   host: Host,
   { type, onError = toWritError, afterwards, ...options }: ResultOptions,
@@ -54,7 +54,7 @@ export async function runJob(
   return endOf(job, type);
 }
 
-/** @param type which command's result it is */
+/** @param type of the result */
 export function endOf({ host, story, record }: Job, type?: CycleResult['type']): CycleEnd {
   const refresh = attemptOf(record);
   return { result: finishCycle(host, story, record, type), story, ...(refresh ? { refresh } : {}) };

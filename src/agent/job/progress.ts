@@ -1,5 +1,5 @@
-// The story of one cycle while it happens: which step it is in (by the machine's table), how long each took,
-// and the events that watchers see. Decides nothing and touches no file.
+// The progress of one cycle: its present step (by the table of the machine), the time of each step, and the events for watchers.
+// Decides nothing and touches no file.
 import { randomBytes } from 'node:crypto';
 import type { CycleEventLine, Trigger, WorkerWait } from '../../core/cycle/cycle-report.js';
 import {
@@ -20,7 +20,7 @@ export interface StepRecord {
   readonly durationMs: number;
 }
 
-/** What a step says when it is done: its value for the next one, and a line for people. */
+/** The result of a step: its value for the next one, and a line for people. */
 export interface StepAnswer<T> {
   readonly value: T;
   readonly text: string;
@@ -34,19 +34,19 @@ export interface CycleStory {
   readonly steps: readonly StepRecord[];
   /** Runs the step the machine is in, notifies watchers, and moves on; an error leaves the machine in the step. */
   step<T>(step: Step, act: () => Promise<StepAnswer<T>> | StepAnswer<T>): Promise<T>;
-  /** Putting the previous generation back; not a step of the way forward. */
+  /** Runs the restore of the previous generation, which is not a step of the machine. */
   restore<T>(act: () => Promise<StepAnswer<T>>): Promise<T>;
-  /** Notifies the machine what a step's end means. */
+  /** Passes an event to the machine. @returns its new state */
   note(event: CycleEvent): CycleState;
   progress(step: Step, doneBytes: number, totalBytes: number): void;
-  /** So many of the bytes that progress counts were here before. */
+  /** Reports that so many of the bytes of the download were on disk before. */
   resumes(bytes: number): void;
-  /** Somebody is waited for; no step of its own. */
+  /** Reports a wait for workers, which is not a step. */
   readonly awaits: (wait: WorkerWait) => void;
   /** @returns an id for one notification of one worker; no other notification ever has it */
   readonly nextNotificationId: () => string;
   durationMs(): number;
-  /** Bytes of archives that came so far. */
+  /** Bytes of archives that were received so far. */
   fetchedBytes(): number;
 }
 
@@ -55,15 +55,15 @@ export interface StoryOptions {
   readonly trigger: Trigger;
   readonly clock: Clock;
   readonly onEvent?: (event: CycleEventLine) => void;
-  /** Called when a server sends from the first byte what was here in part. */
+  /** Called when a server sends an archive from its first byte, of which a part was on disk. */
   readonly onSentAgain?: () => void;
-  /** Where the machine stands: a rollback begins at the swap, a recovery behind it. `refresh` by default. */
+  /** The first step: a rollback begins at the swap, a recovery after it. `refresh` by default. */
   readonly firstStep?: Step;
 }
 
 const progressEveryMs = 100;
 
-/** Opens the story of a cycle; the first event is out when this returns. */
+/** Begins the progress of a cycle; the first event was sent when this returns. */
 export function openStory(options: StoryOptions): CycleStory {
   const { cycle, trigger, clock } = options;
   const emit = (event: CycleEventLine): void => options.onEvent?.(event);
@@ -118,7 +118,7 @@ export function openStory(options: StoryOptions): CycleStory {
     restore: (act) => run('restore', act),
     nextNotificationId: notificationIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
-      // It begins again where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
+      // The count begins again where a mirror sent wrong bytes, or the cycle tries again without a bundle.
       const moreBytes = doneBytes < fetched.doneBytes ? doneBytes : doneBytes - fetched.doneBytes;
       fetched.bytes += Math.max(0, moreBytes - fetched.wasHereBytes);
       fetched.wasHereBytes = Math.max(0, fetched.wasHereBytes - moreBytes);
@@ -129,7 +129,7 @@ export function openStory(options: StoryOptions): CycleStory {
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
     },
     resumes: (bytes) => {
-      // Taken off what progress tells of them, not at once: a transfer may end before it tells of any.
+      // Subtracted from the next reports of progress, not at once: a transfer may end without a report.
       fetched.wasHereBytes = bytes;
       if (bytes === 0) options.onSentAgain?.();
     },

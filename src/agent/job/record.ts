@@ -1,6 +1,5 @@
-// Notes in log and history how a job ended, and what this host did apart from a cycle, as an entry that looks like a cycle
-// without steps. Reporting never changes an outcome; a poll that found nothing, or finds the same trouble again without a move
-// of the link, leaves no line in history.
+// Writes the end of a job to log and history, and an event apart from a cycle as an entry of a cycle without steps. Reporting never
+// changes an outcome. A poll that found nothing, or the same problem again without a move of the link, leaves no line in history.
 import type { CycleResult, Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
@@ -19,15 +18,15 @@ export interface HostEvent {
   readonly problems: readonly Problem[];
   /** Changes no outcome. */
   readonly warnings?: readonly Problem[];
-  /** What happened, for people. */
+  /** A sentence for people. */
   readonly reason: string;
-  /** What it belongs to. */
+  /** The kind of cycle that the event belongs to. */
   readonly trigger: Trigger;
-  /** Who was notified. */
+  /** The workers that were notified. */
   readonly workers?: readonly WorkerResult[];
-  /** The person who asked; left out where nobody did. */
+  /** Name of the person with the request; left out without a request. */
   readonly by?: string;
-  /** What holds from here on, of an event that began or ended a pause. */
+  /** The pause after an event that began or ended one. */
   readonly pause?: PauseStatus | 'none';
   /** Its id; a new one when it is left out. */
   readonly cycle?: string;
@@ -52,7 +51,7 @@ export function recordEvent(host: Host, event: HostEvent): void {
   }
 }
 
-/** Where something else had taken the place of the history, the next line says so. @throws WritError DISK_* */
+/** Adds an entry about the repair where the history was not a regular file. @throws WritError DISK_* */
 function append(host: Host, entry: HistoryEntry): void {
   const rebuilt = appendOrKeep(host, entry).map((path) => {
     return rebuiltProblem(path, foreignText(path));
@@ -66,10 +65,10 @@ function append(host: Host, entry: HistoryEntry): void {
   });
 }
 
-/** Of the oldest: what a host did on a disk that stays full is also in its log. */
+/** Later entries are only in the log while the disk stays full. */
 const maxMissedEntries = 20;
 
-/** An entry that the disk cannot take beside a way back is written with it later. @throws WritError DISK_* */
+/** An entry that a full disk refuses during a restore is kept, and written later together with that of the restore. @throws WritError DISK_* */
 function appendOrKeep({ paths, durable, restoreMemory }: Host, entry: HistoryEntry): string[] {
   try {
     return appendHistory(paths, durable, entry);
@@ -98,7 +97,7 @@ export function rebuiltProblem(path: string, text: string): Problem {
   return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: setAsidePath(path) } }));
 }
 
-/** A repair is in history whatever came of it, also where no generation changed. Never throws. */
+/** Writes a repair to the history with any outcome, also where no generation changed. Never throws. */
 export function recordRepair(
   host: Host,
   { result, story }: CycleEnd,
@@ -117,7 +116,7 @@ export interface Recorder {
   record(host: Host, end: CycleEnd, asked: { readonly by?: string; readonly reason?: string }): void;
 }
 
-/** @returns a recorder that remembers what it said last */
+/** @returns a recorder that leaves out a result that is equal to the last one */
 export function createRecorder(): Recorder {
   let lastKey = '';
   return {
@@ -150,7 +149,7 @@ function entryOf(
   return { schema: 1, type: 'history.entry', ...asked, ...left, result, steps: story.steps };
 }
 
-/** What makes two results the same news. */
+/** @returns the same text for results that need only one line */
 function keyOf(result: CycleResult): string {
   const bundles = result.bundles.map((one) => [one.bundle, one.outcome, one.toSerial, one.problem?.code]);
   return JSON.stringify([result.outcome, bundles, result.problems.map((one) => one.code)]);

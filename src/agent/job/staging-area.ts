@@ -1,5 +1,5 @@
-// The private directory of one cycle, made when it is first needed (a cycle with nothing to do writes nothing)
-// and swept when the cycle ends. What a crash left is swept at the next start, what a disk kept by collection.
+// The private directory of one cycle, made when it is first needed (a cycle with nothing to do writes nothing) and removed when the
+// cycle ends. The next start removes the areas that a crash left, and collection those that could not be removed.
 import { join } from 'node:path';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { listEntries } from '../../platform/read-file.js';
@@ -22,9 +22,9 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
   let made = false;
   const path = (): string => {
     if (made) return root;
-    // Somebody may have removed it from under a running agent.
+    // A person may have removed it while the agent runs.
     durable.ensureDirectory('prepare.private', paths.staging, 0o700);
-    // Others may pass through, to reach a candidate by its path, and can list nothing.
+    // Other users reach a candidate in it by its path, and cannot list the directory.
     durable.makeDirectory('stage.area', root, 0o711);
     made = true;
     return root;
@@ -43,7 +43,7 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
   };
 }
 
-/** Removes areas whose removal failed, for an agent that lives long never starts. The caller sees to it that no job runs. */
+/** Removes the areas that could not be removed, because an agent may run for months without a start. No job may run. */
 export function sweepStaging(host: Pick<Host, 'paths' | 'durable' | 'log'>): void {
   const areas = listEntries(host.paths.staging).filter(
     (one) => one.isDirectory() && one.name.startsWith('c-'),

@@ -1,12 +1,12 @@
 // Judges the age of an offered release against what this host has accepted before (docs/adr/0002).
-// Pure: the ledger's facts and the time go in, a verdict comes out. Never looks at signatures, holds or schedules.
+// Pure. Signatures, holds and schedules are judged elsewhere.
 import type { ErrorCode } from '../../core/error-codes.js';
 import { maxCreatedAheadMs } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { maxAcceptedSerials } from '../../core/release/release.js';
 
-/** A release this host knows: its serial, and the manifest that stands for its content. */
+/** A release that this host knows: its serial, and the digest of its manifest, which identifies its content. */
 export interface KnownRelease {
   readonly serial: number;
   readonly manifestDigest: Digest;
@@ -18,11 +18,11 @@ export interface AgeFacts {
   readonly highest?: KnownRelease | undefined;
   /** Serials accepted for this bundle and channel, as `rememberAccepted` keeps them. */
   readonly accepted: readonly number[];
-  /** The release in use now, of whatever channel. */
+  /** The active release, of any channel. */
   readonly active?: KnownRelease | undefined;
   /**
-   * The configuration names another channel than the active release came by: this once the offered serial may
-   * be below the active one. What was accepted on the new channel itself still binds.
+   * True where the configuration names another channel than that of the active release: this once the offered serial may
+   * be below the active one, but not below those accepted on the new channel.
    */
   readonly channelChanged: boolean;
   /** Epoch milliseconds. */
@@ -40,7 +40,7 @@ export type AgeVerdict =
       readonly facts: Readonly<Record<string, string | number>>;
     };
 
-/** Judges one offered release. Serial before time: a replayed release is refused whatever the clock says. */
+/** Judges one offered release. The serial comes before the time, so that a replayed release is refused with any clock. */
 export function judgeAge(facts: AgeFacts): AgeVerdict {
   const { offered, active } = facts;
   if (active?.serial === offered.serial && active.manifestDigest === offered.manifest.digest) {
@@ -49,7 +49,7 @@ export function judgeAge(facts: AgeFacts): AgeVerdict {
   return reused(facts) ?? rolledBack(facts) ?? fromTheFuture(facts) ?? { kind: 'new' };
 }
 
-/** One serial, two contents: somebody signed twice, or mixes repositories. Serials are per bundle. */
+/** Refuses a serial with two contents: it was signed twice, or repositories are mixed. Serials are per bundle. */
 function reused({ offered, highest, active }: AgeFacts): AgeVerdict | undefined {
   const other = [highest, active].find(
     (known) => known?.serial === offered.serial && known.manifestDigest !== offered.manifest.digest,
@@ -69,8 +69,8 @@ function reused({ offered, highest, active }: AgeFacts): AgeVerdict | undefined 
 }
 
 /**
- * A lower serial is a replay, unless every accepted release above it was taken back by a signed act: without
- * the signed list, whoever holds an old repository could bring a known hole back.
+ * A lower serial is a replay, unless every accepted release above it was withdrawn in a signed list: without that list an attacker
+ * with an old repository could bring a known vulnerability back.
  */
 function rolledBack(facts: AgeFacts): AgeVerdict | undefined {
   const { offered } = facts;
@@ -100,7 +100,7 @@ function serialsThatBind({ accepted, highest, active, channelChanged }: AgeFacts
   return serials;
 }
 
-/** Below the oldest serial of a full list nobody knows what was accepted, so nothing can vouch for it. */
+/** True below the oldest serial of a full list, where it is not known any more which serials were accepted. */
 function isForgotten({ offered, accepted }: AgeFacts): boolean {
   if (accepted.length < maxAcceptedSerials) return false;
   return offered.serial < accepted.reduce((least, serial) => Math.min(least, serial));

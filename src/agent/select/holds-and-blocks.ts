@@ -1,5 +1,5 @@
-// What keeps releases out until a newer one, or a person, ends it: the holds of a rollback, and a candidate that did not
-// come to its end, counted and then blocked. Owns these members of the ledger; why-not-now-rules asks them.
+// Restrictions that a newer release or a person ends: the holds of a rollback, and candidates with cycles that crashed, which are
+// counted and then blocked. Owns these members of the ledger; why-not-now-rules judges by them.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -24,7 +24,7 @@ const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
 
 const maxReasonCharacters = 1000;
 
-/** @returns the ledger with these holds; one for the same bundle that they cover goes */
+/** @returns the ledger with these holds, without the earlier ones of the same bundles that they include */
 export function withHolds(ledger: Ledger, holds: readonly Hold[]): Ledger {
   const others = ledger.holds.filter(
     (one) => !holds.some((hold) => hold.bundle === one.bundle && hold.serial >= one.serial),
@@ -38,7 +38,7 @@ export function withoutHoldsUpTo(ledger: Ledger, { bundle, serial }: NewRelease)
   return changeRestrictions(ledger, { holds });
 }
 
-/** @returns the ledger without what Writ itself holds of these releases, by bundle; the holds of persons stay */
+/** @returns the ledger without the holds of Writ itself on these releases, by bundle; the holds of persons stay */
 export function withoutHoldsOf(
   ledger: Ledger,
   releases: readonly (readonly [string, AcceptedRelease])[],
@@ -51,13 +51,13 @@ export function withoutHoldsOf(
   return changeRestrictions(ledger, { holds: ledger.holds.filter((one) => !isOwn(one)) });
 }
 
-/** What is active again is kept out by nothing: the rollback that was to leave it failed. */
+/** Ends the holds on releases that are active again because a rollback from them failed. */
 export function withoutHoldsOn(ledger: Ledger, active: ReleaseDigests): Ledger {
   const holds = ledger.holds.filter(({ bundle, manifestDigest }) => active[bundle] !== manifestDigest);
   return changeRestrictions(ledger, { holds });
 }
 
-/** A candidate that a person lets in again begins again: its next crash is the first. */
+/** Ends all holds and blocks, for a person. The count of crashes begins again too. */
 export function withoutRestrictions(ledger: Ledger): Ledger {
   return changeRestrictions(ledger, { holds: [], crashes: undefined, blocked: undefined });
 }
@@ -88,8 +88,8 @@ export function withBlock(
 }
 
 /**
- * Ends a block that workers have brought about, where none of them is pending any more: who was down is back, and uses what
- * is active. What they refused is remembered apart.
+ * Ends a block that failing workers caused, once none of them is pending: each of them runs and uses the active generation. Their
+ * refusals are remembered apart.
  */
 export function endBlockOfWorkers(host: Host, problems: readonly Problem[]): void {
   const { ledger } = host;
@@ -101,11 +101,11 @@ export function endBlockOfWorkers(host: Host, problems: readonly Problem[]): voi
   recordEvent(host, { trigger: 'pending', by: 'writ', reason, problems: [] });
 }
 
-/** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
+/** Ends the count and the block of candidates with a complete cycle; those that only waited beside them keep theirs. */
 export function withoutCommitted(ledger: Ledger, commit: CommittedMove): Ledger {
   const { crashes, blocked } = ledger;
   const counted = crashes && remainingSuspects(crashes.manifestDigests, commit);
-  // Ledgers of older versions do not say for which bundles they block: those blocks end here.
+  // Ledgers of older versions do not have the bundles of a block: such a block ends here.
   const kept = blocked?.releases && remainingSuspects(blocked.releases, commit);
   const next = changeRestrictions(ledger, {
     crashes: crashes && counted && { ...crashes, manifestDigests: counted },

@@ -1,5 +1,5 @@
-// When a worker group may be moved to a newer generation: not before its changes have settled, and not more often than
-// it bears. Pure: times in, a time out. What waits meanwhile is merged, for the newest release is taken in the end.
+// Judges when a worker group may get a newer generation: after the quiet time, and with the least time between two moves. Pure.
+// Releases that wait are merged, because the newest one is taken in the end.
 
 export interface PaceRule {
   /** Quiet time after the last change. */
@@ -9,21 +9,21 @@ export interface PaceRule {
 }
 
 export interface PaceTimes {
-  /** When the first change that waits was seen. */
+  /** Epoch milliseconds of the first change that waits. */
   readonly sinceMs: number;
-  /** When the last one was. */
+  /** Epoch milliseconds of the last one. */
   readonly changedAtMs: number;
-  /** When the group was last moved; left out when it never was, or nobody knows. */
+  /** Epoch milliseconds of the last move of the group; left out where none is known. */
   readonly movedAtMs?: number;
   readonly nowMs: number;
 }
 
-/** Changes that never end must not keep a group back for ever: it waits so many times its quiet time at most. */
+/** A group waits for this multiple of its quiet time at most, because the changes may never end. */
 const maxSettles = 4;
 
 /**
- * @returns epoch milliseconds until which the group waits; undefined when it need not. A time of the future was noted by
- *   a clock that was set back since, and nothing waits for it
+ * @returns epoch milliseconds until which the group waits; undefined where it need not. A time in the future does not delay
+ *   anything, because the clock was set back since
  */
 export function waitsUntilMs(rule: PaceRule, times: PaceTimes): number | undefined {
   const { settleMs = 0, minIntervalMs = 0 } = rule;

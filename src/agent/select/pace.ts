@@ -1,6 +1,6 @@
-// `settle` and `minInterval` of worker groups: a bundle whose change affects a group that is to be left alone just now
-// keeps its active release, and the newest one is taken when the wait is over. Delays the swap and not the notification: a reader
-// of `current` never sees a generation that the workers are not notified of.
+// Applies `settle` and `minInterval` of worker groups: while a group waits, the bundles with changes that affect it keep their active
+// releases, and the newest ones are taken afterwards. Delays the swap and not the notification, because a reader of `current` must
+// never see a generation that the workers are not notified of.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
@@ -15,9 +15,9 @@ import { withWaiting } from './waits.js';
 import { pacedError } from './why-not-now-rules.js';
 
 /**
- * Before anything of a release is fetched: a group that watches all of a bundle is concerned by any change of it.
- * @param active its release just now; a host without this policy gets it at once
- * @returns why it is not fetched yet; undefined too where only its files can say whom it concerns
+ * Judges a release before its download, by the groups that any change of the bundle affects.
+ * @param active the active release of the bundle; a host without one gets the policy at once
+ * @returns the error of a release that waits; undefined also where its files are needed to know the affected groups
  */
 export function pacedUnseen(
   host: Host,
@@ -52,7 +52,7 @@ export function holdBackPaced(
   const waits: Record<string, WaitingRelease> = {};
   const held = new Map<string, WritError>();
   for (const { bundle, target } of taken(selections)) {
-    // What is withdrawn is left at once.
+    // A withdrawn release is replaced at once.
     if (withdraws(target.release, active?.bundles.get(bundle.name)?.record.release)) continue;
     const concerned = affectedBy(host, bundle.name, options);
     const wait = judgeWait(host, target.release, concerned);
@@ -64,7 +64,7 @@ export function holdBackPaced(
   return holdBack(host, selections, held);
 }
 
-/** @returns the groups with a pace that the difference concerns */
+/** @returns the groups with a pace that the difference affects */
 function affectedBy(
   host: Host,
   bundle: string,
@@ -82,7 +82,7 @@ function hasPace({ settleMs, minIntervalMs }: WorkerGroupConfig): boolean {
   return settleMs !== undefined || minIntervalMs !== undefined;
 }
 
-/** @returns what is known of a release that changes what these groups use; without an end it may go on */
+/** @returns the wait of a release that affects these groups; undefined without groups, and without `untilMs` where it need not wait */
 function judgeWait(
   host: Host,
   { bundle, serial, manifest }: ReleaseInfo,
@@ -110,7 +110,7 @@ function judgeWait(
   };
 }
 
-/** A bundle that has what it waited for, or is not configured any more, waits for nothing. */
+/** Writes the waits, without those of bundles that have the release by now or are not configured any more. */
 function noteWaits(
   host: Host,
   waits: Readonly<Record<string, WaitingRelease>>,

@@ -1,5 +1,5 @@
-// `writ pause` and `writ resume`: no release is activated until an end that was given, or a person ends it. Owns the pause
-// in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
+// `writ pause` and `writ resume`: no release is activated until the given time, or until a person resumes. Owns the pause in the
+// ledger. Refreshes, scans, status, and notifications of the active generation go on.
 
 import { WritError } from '../../core/errors.js';
 import { describeCaller } from '../../core/names.js';
@@ -44,15 +44,15 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
   return { schema: 1, type: 'pause.result', pause: next };
 }
 
-/** @returns what the history says of it */
+/** @returns the text of the pause for the history */
 export function pauseText({ reason, untilMs }: Pick<PauseRequest, 'reason' | 'untilMs'>): string {
   const end = untilMs === undefined ? 'until it is resumed' : `until ${utcTimeText(untilMs)}`;
   return `paused ${end}: ${reason}`;
 }
 
 /**
- * For a ledger that is made again: a pause that only it knew must not end by its loss. A line of before, which has it as text
- * alone, tells of none; its end was never longer than a year away.
+ * For a ledger that is made again, because its loss must not end a pause. Lines of older versions have the pause only as text, and are
+ * ignored; such a pause ends within a year.
  * @param history newest first
  */
 export function withPauseOf(ledger: Ledger, history: readonly HistoryEntry[]): Ledger {
@@ -60,18 +60,18 @@ export function withPauseOf(ledger: Ledger, history: readonly HistoryEntry[]): L
   return isPause(last) ? changePause(ledger, { pause: last }) : ledger;
 }
 
-/** A line that somebody spoilt must not make a ledger that nobody can read. */
+/** Judges a line of the history, because a damaged one must not make a ledger that cannot be read. */
 function isPause(value: unknown): value is Pause {
   const { by, reason, atMs, untilMs = 0 } = (value ?? {}) as Record<string, unknown>;
   return [by, reason].every((one) => typeof one === 'string') && [atMs, untilMs].every(Number.isSafeInteger);
 }
 
-/** True while a pause holds. */
+/** True while a pause is in force. */
 export function isPaused({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
   return pauseNow(ledger.read(), clock.nowMs()) !== undefined;
 }
 
-/** Forgets a pause that is over. @returns it, or undefined while it holds or where there is none */
+/** Removes a pause that is over. @returns that pause; undefined while it is in force, and without one */
 export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): Pause | undefined {
   const known = ledger.read();
   const { pause: noted } = known;
@@ -81,8 +81,8 @@ export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock
 }
 
 /**
- * `writ resume`: ends a pause, every hold and a block, so that the next cycle takes what the repository offers. Workers whose
- * refusal led to the block are notified again before anything is judged by it.
+ * `writ resume`: ends a pause, every hold and a block, so that the next cycle takes the offered releases. Workers that refused, and
+ * so caused the block, are notified again before anything is judged by their refusals.
  */
 export function resume(host: Pick<Host, 'ledger' | 'clock'>): ResumeResult {
   const ledger = host.ledger.read();
@@ -99,7 +99,7 @@ export function resume(host: Pick<Host, 'ledger' | 'clock'>): ResumeResult {
   return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...silent, ...block] };
 }
 
-/** What a look over the disk may do by itself: a repair moves workers too. */
+/** @returns whether a scan may repair what it finds; not in a pause, because a repair notifies workers too */
 export function repairNow(host: Pick<Host, 'ledger' | 'clock' | 'config'>): 'yes' | 'no' {
   return isPaused(host) ? 'no' : host.config.scrub.repair;
 }

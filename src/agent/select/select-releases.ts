@@ -1,5 +1,5 @@
-// The `select` step: which release each bundle should have, by its age, the restrictions of this host, and room on the
-// disk. Decides on signed metadata alone: not a byte of an archive has been fetched, and no server is asked.
+// The `select` step: chooses the release of each bundle by its age, the restrictions of this host, and the free disk space. Decides by
+// signed metadata alone, before any download.
 import { type BundleConfig, bakeOf, setOf } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
@@ -67,7 +67,7 @@ function selectOne(
     return keep(new WritError(verdict.code, verdict.message, { facts: verdict.facts }));
   if (verdict.kind === 'current' && options.force === 'no') return { kind: 'keep', bundle, result: base };
   const { release } = target;
-  // The publisher's word, and not a restriction of this host: force does not end it.
+  // A requirement of the publisher is not a restriction of this host, so that force does not end it.
   const tooNew = judgeRequires(release, host.features);
   if (tooNew !== undefined) return keep(tooNew);
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
@@ -82,9 +82,9 @@ function selectOne(
 }
 
 /**
- * Whether a release that was selected is still to be taken, after other jobs had their turn. Space is not judged again: what was
- * fetched since has taken some of it.
- * @param basis what the selection was compared with: the active release is the same still
+ * Judges a selected release again after other jobs have run. Space is not judged again, because the download has used some of it.
+ * @param basis of the selection: the active release is still the same
+ * @returns true where the release is still to be taken
  */
 export function isStillSelected(host: Host, { target }: Taken, basis: ReleaseBasis): boolean {
   const { release } = target;
@@ -97,7 +97,7 @@ interface ReleaseBasis extends Pick<SelectOptions, 'leavable'> {
   readonly active: ActiveBundle | undefined;
 }
 
-/** @returns why this host does not take a release now: a pause, a hold, a refusal; for a withdrawal fewer of them count */
+/** @returns the error for which this host does not take a release now: a pause, a hold, a refusal; for a withdrawal fewer count */
 function findRestriction(
   host: Host,
   release: ReleaseInfo,
@@ -111,7 +111,7 @@ function findRestriction(
   return whyNotNow(release, counting, host.clock.nowMs());
 }
 
-/** Why a release waits that is not a withdrawal: releases before it failed, or its groups are to be left alone. */
+/** @returns the error of a release that waits, because releases before it failed or its groups have a pace; not for withdrawals */
 function paceOf(host: Host, release: ReleaseInfo, active: ActiveBundle | undefined): WritError | undefined {
   if (active === undefined) return undefined;
   const { forMs } = bakeOf(host.config, release.bundle);
@@ -165,7 +165,7 @@ function judge(
     highest: accepted.at(-1),
     active: release && { serial: release.serial, manifestDigest: release.manifest.digest },
     channelChanged: lastChannel !== undefined && lastChannel !== bundle.channel,
-    // As expiry is judged: a host that is in 1970 yet knows better by what was signed.
+    // As for expiry: a host with a clock in 1970 uses the signed times.
     nowMs: Math.max(host.clock.nowMs(), host.client.status()?.clockFloorMs ?? 0),
   });
 }

@@ -1,4 +1,4 @@
-// What a cycle takes of each bundle, or why it takes nothing. Plain values; asks nobody and writes nothing.
+// The selection of each bundle in a cycle: a release, or the reason for none. Pure.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
@@ -8,7 +8,7 @@ import type { SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
 
 export type Selection =
-  /** The active release stays, or there is still none; `result` says why. */
+  /** The active release stays, or there is still none; `result` has the reason. */
   | {
       readonly kind: 'keep';
       readonly bundle: BundleConfig;

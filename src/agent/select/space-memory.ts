@@ -10,7 +10,7 @@ import { ledgerSection, type SpaceNeed } from '../state/ledger.js';
 
 const changeNeeds = ledgerSection('spaceNeeded');
 
-/** @returns what keeps the release from being fetched, while the disk has not grown to what it needs */
+/** @returns the error of a release that is not downloaded, while the disk has less free space than it needs; else undefined */
 export function judgeSpace(
   host: Host,
   { bundle, serial }: Pick<ReleaseInfo, 'bundle' | 'serial'>,
@@ -25,8 +25,8 @@ export function judgeSpace(
 }
 
 /**
- * After a cycle, when its staging area is gone: keeps the needs of what still does not fit, forgets the others.
- * Never throws for the disk: it may be full, and then the next cycle finds that out by itself.
+ * After a cycle and the removal of its staging area: keeps the needs of releases that still do not fit, and removes the others.
+ * Never throws for the disk: it may be full, and the next cycle finds that by itself.
  */
 export function noteSpaceNeeded(host: Host, results: ReadonlyMap<string, BundleResult>): void {
   const ledger = host.ledger.read();
@@ -50,13 +50,13 @@ function needOf(
   result: BundleResult | undefined,
   known: SpaceNeed | undefined,
 ): SpaceNeed | undefined {
-  // Nothing was said of it in this cycle, as when the server could not be reached.
+  // The cycle has no result for the bundle, for example because the server could not be reached.
   if (result === undefined) return known;
   if (result.problem?.code !== 'DISK_FULL') return undefined;
   const { needed, unit } = result.problem.facts;
   const serial = result.toSerial;
   if (serial === undefined || typeof needed !== 'number' || !isUnit(unit)) return known;
-  // Said from memory again: nothing new to write.
+  // Nothing has changed since the entry was written.
   if (known?.serial === serial && known.needed === needed && known.unit === unit) return known;
   return { serial, unit, needed, atMs: host.clock.nowMs() };
 }

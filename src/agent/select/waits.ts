@@ -1,5 +1,5 @@
-// The releases that wait, as the ledger has them: for the pace of a group (pace.ts says until when), or because a command
-// behind the swap gave no verdict on them, or said "not now"; for how long these are left alone is said here.
+// The releases that wait, as the ledger has them: for the pace of a group (pace.ts has the times), or because a command after the
+// swap gave no verdict or deferred them. This file has the times of these.
 import { computeBackoffMs } from '../../core/backoff.js';
 import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
 import type { NamedRelease, NewRelease } from '../../core/release/release.js';
@@ -9,17 +9,17 @@ import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger
 
 const changeWaiting = ledgerSection('waiting');
 
-/** Each try moves the link there and back under everybody who reads it, and notifies all workers twice. */
+/** Each try moves the link to the release and back, which its readers see, and notifies all workers twice. */
 const vainBackoff = { firstMs: 60_000, maxMs: 3_600_000 };
-/** Slow and unwilling look alike: a few tries tell them apart, and more would only move the link. */
+/** A slow command and one that never answers give the same result: a few tries distinguish them, more would only move the link. */
 const maxSilentTries = 3;
-/** What refuses everything may be free again soon, and is asked more often. */
+/** A command that defers everything may be ready soon, so that it is tried more often. */
 const maxRepeatedTries = 5;
 
 /**
- * Notes that these releases were tried in vain: they are left alone for a minute, doubling to an hour.
- * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
- * @returns epoch milliseconds until which they wait; undefined where they are held: nobody judged them in so many tries
+ * Adds a try of these releases without a verdict: they wait for a minute, doubling to an hour.
+ * @param why.groups with the command: the releases of their bundles wait, or all new ones where the groups use none of them
+ * @returns epoch milliseconds until which they wait; undefined where they are held after too many tries without a verdict
  */
 export function noteFailedAttempt(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
@@ -34,7 +34,7 @@ export function noteFailedAttempt(
   const isSilence = isUnsaidNo(code);
   const before = held.map(({ bundle, manifest }) => {
     const known = waiting[bundle];
-    // What another release met by silence says nothing of this one, nor does another way to give no verdict.
+    // Tries of another release, or with another code, show nothing about this one.
     const isOther = known?.manifestDigest !== manifest.digest || known.vain?.code !== code;
     return isSilence && isOther ? 0 : (known?.vain?.tries ?? 0);
   });
@@ -45,7 +45,7 @@ export function noteFailedAttempt(
   const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
     const known = waiting[bundle];
     const isSame = known?.manifestDigest === manifest.digest;
-    // A time of the future was noted by a clock that was set back since.
+    // A time in the future is of a clock that was set back since.
     const sinceMs = Math.min(known?.sinceMs ?? nowMs, nowMs);
     const changedAtMs = isSame ? Math.min(known.changedAtMs, nowMs) : nowMs;
     const times = { sinceMs, changedAtMs, ...(untilMs === undefined ? {} : { untilMs }) };
@@ -61,20 +61,20 @@ export function withWaiting(ledger: Ledger, waiting: readonly (readonly [string,
   return changeWaiting(ledger, { waiting: waiting.length === 0 ? undefined : Object.fromEntries(waiting) });
 }
 
-/** @returns the ledger in which these releases, which have become active, wait for nothing */
+/** @returns the ledger without the waits of these releases, which have become active */
 export function withoutWaits(ledger: Ledger, releases: readonly NewRelease[]): Ledger {
   const waiting = Object.entries(ledger.waiting ?? {});
   const left = waiting.filter(([name]) => !releases.some(({ bundle }) => bundle === name));
   return withWaiting(ledger, left);
 }
 
-/** Notes that a wait is over, once for each. @returns true when a cycle is to look at what waited */
+/** Ends the waits that are over, each once. @returns true where there was one, so that a cycle is needed */
 export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
   const nowMs = clock.nowMs();
   return endWaits(ledger, ({ untilMs }) => untilMs !== undefined && untilMs <= nowMs);
 }
 
-/** What was tried in vain may be tried again at once: another configuration may have other commands. */
+/** Ends the waits after tries without a verdict, because another configuration may have other commands. */
 export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
   endWaits(
     ledger,
@@ -82,13 +82,13 @@ export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
   );
 }
 
-/** @returns the releases that are held since silence was taken for a refusal, as `dns-edge 42` */
+/** @returns the releases that are held because tries without an answer count as a refusal, as `dns-edge 42` */
 export function heldBySilence({ waiting = {} }: Pick<Ledger, 'waiting'>): string[] {
   const held = Object.entries(waiting).filter(([, { vain }]) => vain?.isHeld === true);
   return held.map(([bundle, { serial }]) => `${bundle} ${serial}`);
 }
 
-/** @returns the ledger in which nothing is held any more since silence was taken for a refusal */
+/** @returns the ledger without the holds because of tries without an answer */
 export function withoutSilence(ledger: Ledger): Ledger {
   const left = Object.entries(ledger.waiting ?? {}).filter(([, { vain }]) => vain?.isHeld !== true);
   return withWaiting(ledger, left);
@@ -108,7 +108,7 @@ function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => bool
   return true;
 }
 
-/** @returns the releases that wait just now */
+/** @returns the releases that wait at this time */
 export function waitingNow({ waiting = {} }: Ledger, nowMs: number): DelayedReleaseStatus[] {
   return Object.entries(waiting).flatMap(([bundle, { serial, groups, untilMs = 0 }]) =>
     untilMs > nowMs ? [{ bundle, serial, groups, untilMs }] : [],

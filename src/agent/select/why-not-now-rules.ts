@@ -1,5 +1,5 @@
-// Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
-// holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
+// Judges whether an offered release is taken now: every restriction of this host in one place; the first in force is the reason.
+// `--force` ignores them all. Pure; the purpose of a restriction is documented where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { describeCaller } from '../../core/names.js';
@@ -19,9 +19,9 @@ export interface NotNow {
 }
 
 /**
- * What still restrains a release that takes back the active one: a pause, a block, and a person's hold on this very release.
- * Other holds and waits would keep a host on what its publisher has withdrawn.
- * @param canLeave this host can leave the active release for a kept one: a remembered refusal counts only then
+ * Selects the restrictions of a release that replaces a withdrawn one: a pause, a block, and a hold of a person on this release.
+ * Other holds and waits would keep a host on the withdrawn release.
+ * @param canLeave true where a retained release can replace the withdrawn one: a remembered refusal counts only then
  */
 export function forWithdrawal(
   { manifest }: ReleaseInfo,
@@ -34,7 +34,7 @@ export function forWithdrawal(
   return { holds: own, refusals, ...given({ blocked, pause }) };
 }
 
-/** @returns undefined where nothing stands in the way of fetching it */
+/** @returns the reason for which the release is not taken now; undefined where it is */
 export function whyNotNow(
   release: ReleaseInfo,
   restrictions: Restrictions,
@@ -47,7 +47,7 @@ export function whyNotNow(
   return error && { error };
 }
 
-/** A hold, a block, or the memory of refusals. */
+/** @returns the error of a hold, a block, or a remembered refusal; undefined without one */
 function refusedBefore(
   { bundle, serial, manifest }: ReleaseInfo,
   { holds, blocked, refusals }: Restrictions,
@@ -68,7 +68,7 @@ function refusedBefore(
     return { error: new WritError('ACTIVATION_BLOCKED', blocked.reason, { facts }) };
   }
   const refusal = findRefusal(refusals, bundle, manifest.digest);
-  // A refusal of tomorrow was noted by a clock that was set back since.
+  // A time in the future is of a clock that was set back since.
   if (refusal === undefined || refusal.retryAtMs <= nowMs || refusal.atMs > nowMs) return undefined;
   const error = new WritError('REMEMBERED_REFUSAL', `${bundle} ${serial} was refused: ${refusal.message}`, {
     facts: { bundle, serial, refusedFor: refusal.code, refusedAt: refusal.atMs },
@@ -76,12 +76,12 @@ function refusedBefore(
   return { error, retryAtMs: refusal.retryAtMs };
 }
 
-/** @returns the pause that holds now; one that has come to its end holds no more, whether or not anybody noted it */
+/** @returns the pause in force; undefined without one, and after its end, also where that was not written yet */
 export function pauseNow({ pause }: Pick<Ledger, 'pause'>, nowMs: number): Ledger['pause'] {
   return pause?.untilMs !== undefined && pause.untilMs <= nowMs ? undefined : pause;
 }
 
-/** @param what waits, as `dns-edge 42` */
+/** @param what name of the release that waits, as `dns-edge 42` */
 export function pausedError(
   ledger: Pick<Ledger, 'pause'>,
   nowMs: number,
@@ -100,7 +100,7 @@ export function pausedError(
   );
 }
 
-/** It was judged or tried before, and its time has not come. */
+/** @returns the error of a release that was judged or tried before, and waits until a time; undefined without one */
 function stillWaiting(
   { bundle, manifest }: ReleaseInfo,
   { waiting = {} }: Restrictions,
