@@ -8,8 +8,8 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { logLines } from '../../../kit/assert/log-lines.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-describe('a look for what a configuration names', () => {
-  it('finds a program by its name in the places of an agent, and by its path', () => {
+describe('the check of programs and files that a configuration names', () => {
+  it('finds a program by its name in the directories of an agent, and by its path', () => {
     using dir = tempDir();
     const [program, text] = [dir.join('ask'), dir.join('text')];
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
@@ -22,7 +22,7 @@ describe('a look for what a configuration names', () => {
       assert.match(look.program(unknown) ?? '', new RegExp(unknown), unknown);
   });
 
-  it('finds files of authorities that no connection could use', () => {
+  it('reports files of authorities that no connection could use', () => {
     using dir = tempDir();
     const path = dir.join('ca.pem');
     assert.match(hostLook().authorities(path) ?? '', /^there is no /);
@@ -39,15 +39,15 @@ describe('a look for what a configuration names', () => {
   });
 });
 
-describe('a look for a group', () => {
-  it('knows those of the system, and says how to name one of a directory service', () => {
+describe('the check of a group of users', () => {
+  it('accepts groups of the system, and names how to write one of a directory service', () => {
     assert.equal(hostLook().group('root'), undefined);
     assert.match(hostLook().group('no-such-group') ?? '', /no-such-group/);
   });
 });
 
 describe('#checkConfig', () => {
-  it('refuses a group that may look and is none; a start says so in the log, and doctor too', () => {
+  it('refuses a group with the right to read that does not exist; a start logs it, and doctor reports it', () => {
     using dir = tempDir();
     const path = dir.join('agent.yaml');
     const config = { repository: 'https://a/', bundles: [{ name: 'a' }], read: { group: 'no-such-group' } };
@@ -60,7 +60,7 @@ describe('#checkConfig', () => {
     assert.match(JSON.stringify(log.named('configuration: see writ config check')), /no-such-group/);
   });
 
-  it('refuses at once what a start takes and what it does not, in the order of the file', () => {
+  it('reports warnings and errors of a start together, in the order of the file', () => {
     using dir = tempDir();
     const path = dir.join('agent.yaml');
     const head =
@@ -82,7 +82,7 @@ describe('#checkConfig', () => {
 });
 
 describe('a program that the sandbox runs as nobody', { skip: process.getuid?.() !== 0 }, () => {
-  it('is named where others may not execute it, or not enter a directory above it', () => {
+  it('is reported where other users may not execute it, or not enter a directory above it', () => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
     const program = dir.join('ask');
@@ -96,7 +96,7 @@ describe('a program that the sandbox runs as nobody', { skip: process.getuid?.()
     assert.equal(look.programForUnprivilegedUser?.('sh'), undefined);
   });
 
-  it('is no finding of its own where it is not there', () => {
+  it('is not reported a second time where it does not exist', () => {
     assert.equal(hostLook().programForUnprivilegedUser?.('/nonexistent/ask'), undefined);
   });
 });

@@ -38,7 +38,7 @@ describe('the configuration of a host', () => {
     assert.deepEqual(given, ['/repository', '/bundles']);
   });
 
-  it('that is not there or no file is CONFIG_UNREADABLE', () => {
+  it('that does not exist or is not a file is CONFIG_UNREADABLE', () => {
     using folder = tempDir();
     throwsCode('CONFIG_UNREADABLE', () => loadConfig(folder.join('none.yaml')));
     throwsCode('CONFIG_UNREADABLE', () => loadConfig(folder.path));
@@ -117,7 +117,7 @@ describe('what only a driver knows of its options', () => {
     assert.deepEqual(pointers, ['7 /workers/1/reset', '8 /workers/2/rest', '8 /workers/2/rest']);
   });
 
-  it('is whether it can restart a worker, where that is asked of it', () => {
+  it('include whether it can restart a worker', () => {
     const dead = mistakesOf('reset: { signal: HUP, pidFile: /run/d.pid }', 'onDead: restart');
     assert.deepEqual(placesOf(dead), [['CONFIG_INVALID', 8, '/workers/1/onDead']]);
     const asked = mistakesOf('reset: { signal: HUP, pidFile: /run/d.pid }', 'when: { restart: ["*"] }');
@@ -132,7 +132,7 @@ describe('a cron expression', () => {
     assert.equal(validateCron('*/5 * * * *', undefined), undefined);
   });
 
-  it('that is none says why', () => {
+  it('that is invalid is refused with the reason', () => {
     assert.match(validateCron('61 * * * *', undefined) ?? '', /minute/);
     assert.match(validateCron('* * *', undefined) ?? '', /fields/);
     assert.match(validateCron('* * * * *', 'Mars/Olympus') ?? '', /Mars/);
@@ -140,7 +140,7 @@ describe('a cron expression', () => {
 });
 
 describe('the id of a host', () => {
-  it('is its name, as far as an id may have it, and never what the machine keeps to itself', () => {
+  it('is its name, as far as an id may contain it, and never a secret id of the machine', () => {
     assert.equal(hostIdOf('edge-fra1-03.example.net'), 'edge-fra1-03.example.net');
     assert.equal(hostIdOf('(none)'), 'none-');
     assert.equal(hostIdOf('kö ln'), 'k--ln');
@@ -150,7 +150,7 @@ describe('the id of a host', () => {
 });
 
 describe('a configuration file that an agent has read', () => {
-  it('is another one after any change of its text, or when it is gone', () => {
+  it('has changed after any change of its text, and when it was removed', () => {
     using folder = tempDir();
     const path = folder.join('agent.yaml');
     writeFileSync(path, minimal);
@@ -168,7 +168,7 @@ describe('a configuration file that an agent has read', () => {
 describe('the configuration of a root agent', { skip: process.getuid?.() !== 0 }, () => {
   const load = (path: string) => loadForAgent(path, silentLog(), anything).config;
 
-  it('is refused where others can write it, or put another in its place', () => {
+  it('is refused where other users can write or replace it', () => {
     using folder = tempDir();
     const path = folder.join('agent.yaml');
     const change: Readonly<Record<string, () => void>> = {

@@ -46,12 +46,12 @@ describe('a bundle at the end of a cycle', () => {
       assert.equal(missedAfter(before, result(code), { atMs }), undefined);
     });
 
-  it('misses nothing once it is active, or has what is offered', () => {
+  it('misses nothing when the offered release is active', () => {
     assert.equal(missedAfter(before, result(undefined), { atMs }), undefined);
     assert.equal(missedAfter(before, result('SERVER_ERROR', { fromSerial: 3 }), { atMs }), undefined);
   });
 
-  it('is as it was where the cycle was ended by its process', () => {
+  it('is unchanged where the cycle was ended by its process', () => {
     assert.equal(missedAfter(before, result('INTERRUPTED'), { atMs }), before);
     assert.equal(missedAfter(undefined, result('INTERRUPTED'), { atMs }), undefined);
   });
@@ -74,7 +74,7 @@ describe('a bundle at the end of a cycle', () => {
     assert.equal(missedAfter(undefined, taken, { atMs, error })?.code, 'DISK_FULL');
   });
 
-  it('begins at the time of now where its time is of the future', () => {
+  it('begins at the present time where its recorded time is in the future', () => {
     const future = { ...before, sinceMs: atMs + 1e9 };
     assert.equal(missedAfter(future, result('SERVER_ERROR'), { atMs })?.sinceMs, atMs);
   });
@@ -87,7 +87,7 @@ describe('a missed release', () => {
       { nowMs: atMs + ageMs, staleAfterMs: 100, maxStaleMs, overdueNotedMs },
     ).state;
 
-  it('waits, then is stale, then overdue; by the smaller limit where maxStale is smaller', () => {
+  it('waits, then is stale, then overdue, by the smaller limit where maxStale is smaller', () => {
     assert.deepEqual([state(100), state(101), state(1e9)], ['waiting', 'stale', 'stale']);
     assert.deepEqual([state(199, 200), state(200, 200)], ['stale', 'overdue']);
     assert.deepEqual([state(49, 50), state(50, 50)], ['waiting', 'overdue']);

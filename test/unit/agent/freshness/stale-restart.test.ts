@@ -22,7 +22,7 @@ describe('a restart', () => {
     assert.deepEqual(it.lines(), ['stop']);
   });
 
-  it('of the machine does: what the command did may not have outlived it', async () => {
+  it('of the machine runs it again, because the effect of the command may be lost', async () => {
     using it = site(stop);
     await growOld(it);
     await it.check();
@@ -32,7 +32,7 @@ describe('a restart', () => {
     assert.deepEqual(it.lines(), ['stop', 'stop']);
   });
 
-  it('acts on nothing remembered before its first attempt has ended, or ten minutes have passed', async () => {
+  it('uses no recorded state before its first attempt has ended, or ten minutes have passed', async () => {
     using it = site(stop);
     await it.test.clock.advance(2 * hourMs);
     it.restart();
@@ -43,7 +43,7 @@ describe('a restart', () => {
     assert.deepEqual(it.lines(), ['stop']);
   });
 
-  it('knows that the period goes on, whatever the clock says', async () => {
+  it('continues the period with any clock', async () => {
     using it = site(stopAndStart);
     await growOld(it);
     await it.check();
@@ -57,7 +57,7 @@ describe('a restart', () => {
 });
 
 describe('policy that is fresh again', () => {
-  it('runs the other command once, after a verified answer and nothing less', async () => {
+  it('runs the other command once, and only after a verified answer', async () => {
     using it = site(stopAndStart);
     await growOld(it);
     await it.check();
@@ -85,7 +85,7 @@ describe('policy that is fresh again', () => {
     assert.deepEqual(it.lines(), ['stop', 'start', 'stop', 'start']);
   });
 
-  it('has nothing to undo when the first command never succeeded', async () => {
+  it('does not run the other command where the first one never succeeded', async () => {
     using it = site((out) => ({ onStale: shell('exit 1'), onFresh: shell(`echo start >> ${out}`) }));
     await growOld(it);
     await it.check();
@@ -94,7 +94,7 @@ describe('policy that is fresh again', () => {
     assert.deepEqual([it.lines(), it.test.host.ledger.read().stale], [[], undefined]);
   });
 
-  it('goes on trying the other command, over a restart and new trouble with the server', async () => {
+  it('continues to try the other command across a restart and new failures of the server', async () => {
     using it = site((out) => ({
       ...stop(out),
       onFresh: shell(`echo try >> ${out}; test -e ${out}.mended`),
@@ -111,7 +111,7 @@ describe('policy that is fresh again', () => {
     assert.equal(it.freshness().overdueSinceMs, undefined);
   });
 
-  it('is what an operator gets who takes the limit away', async () => {
+  it('is also the effect of a configuration without the limit', async () => {
     using it = site(stop);
     await growOld(it);
     await it.check();

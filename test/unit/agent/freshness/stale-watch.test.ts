@@ -20,7 +20,7 @@ import {
 import { testHost } from '../../../kit/host/test-host.js';
 
 describe('policy older than maxStale', () => {
-  it('runs the command once, and not a moment before', async () => {
+  it('runs the command once, and not before that age', async () => {
     using it = site(stop);
     await it.test.clock.advance(hourMs);
     it.attempt('SERVER_UNREACHABLE');
@@ -36,7 +36,7 @@ describe('policy older than maxStale', () => {
     assert.deepEqual(it.lines(), ['stop']);
   });
 
-  it('tells the command why: state, age, limit, code and role', async () => {
+  it('passes state, age, limit, code and role to the command', async () => {
     using it = site((out) => ({ onStale: shell(`env | grep ^WRIT_ | sort >> ${out}`) }));
     await it.test.clock.advance(61 * minuteMs);
     it.attempt('SIGNATURE_THRESHOLD', 'timestamp');
@@ -70,7 +70,7 @@ describe('policy older than maxStale', () => {
     assert.deepEqual(codes(), []);
   });
 
-  it('without a command is an event all the same, once', async () => {
+  it('without a command is an event too, once', async () => {
     using it = site(() => ({}));
     await growOld(it);
     await it.check();
@@ -81,7 +81,7 @@ describe('policy older than maxStale', () => {
     );
   });
 
-  it('without a limit is no event, and the ledger is not even touched', async () => {
+  it('without a limit is not an event, and does not write the ledger', async () => {
     using it = site(() => ({}));
     using unlimited = testHost();
     await unlimited.clock.advance(1000 * hourMs);
@@ -97,7 +97,7 @@ describe('a command that fails', () => {
     onStale: shell(`echo try >> ${out}; echo no room; test -e ${out}.mended`),
   });
 
-  it('is run again, later and later, until it exits with 0', async () => {
+  it('is run again at growing intervals until it exits with 0', async () => {
     using it = site(failing);
     await growOld(it);
     const triesAfter = async (byMs: number): Promise<number> => {
@@ -116,7 +116,7 @@ describe('a command that fails', () => {
     assert.match(entry?.reason ?? '', /^onStale: exit 1\nno room$/);
   });
 
-  it('is tried at once after a restart, and left alone when it has succeeded', async () => {
+  it('is tried at once after a restart, and not after a success', async () => {
     using it = site(failing);
     await growOld(it);
     await it.check();
@@ -135,7 +135,7 @@ describe('a command that fails', () => {
     assert.ok((entry?.reason?.length ?? 0) < 3000);
   });
 
-  it('that does not exist or takes too long is a failure too, and ends nothing', async () => {
+  it('that does not exist or takes too long is a failure too, and does not end the agent', async () => {
     for (const hook of [
       { run: ['/does/not/exist'], timeoutMs: 1000 } as const,
       { run: ['sleep', '60'], timeoutMs: 50 } as const,

@@ -46,7 +46,7 @@ describe('the id of an installation', () => {
     assert.equal(judge(later, { ...machine, productUuid: 'uuid-2' }).kind, 'new');
   });
 
-  it('notes a mark that can be read for the first time, and keeps what is noted', () => {
+  it('adds a mark that can be read for the first time, and keeps the others', () => {
     const known = made({ machineId: machine.machineId });
     const { kind, next } = judge(known, { productUuid: machine.productUuid });
     assert.deepEqual(
@@ -56,12 +56,12 @@ describe('the id of an installation', () => {
     assert.equal(judge(next, { productUuid: 'uuid-2' }).kind, 'new');
   });
 
-  it('forgets the marks of the machine before', () => {
+  it('removes the marks of the machine before', () => {
     const { next } = judge(made(), { machineId: 'other' });
     assert.deepEqual(Object.keys(next.marks), ['machineId']);
   });
 
-  it('has no mark in it, nor what tells that two hosts share one', () => {
+  it('contains no mark, and nothing that shows that two hosts share one', () => {
     const marks = fc.record({ machineId: fc.stringMatching(/^[0-9a-f]{32}$/) });
     fc.assert(
       fc.property(marks, (read) => {

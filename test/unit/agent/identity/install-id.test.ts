@@ -45,7 +45,7 @@ describe('the install id of a host', () => {
     assert.equal(text(dir).includes(machine.machineId ?? ''), false);
   });
 
-  it('is another one in a clone of its image, and stays that one', () => {
+  it('is a new one in a clone of its image, and stays that one', () => {
     using dir = tempDir();
     using clone = tempDir();
     const { id } = open(dir);
@@ -58,7 +58,7 @@ describe('the install id of a host', () => {
     assert.equal(open(dir).id, id);
   });
 
-  it('is kept in a container, and by whoever may not read a mark', () => {
+  it('is kept in a container, and for a user without the right to read a mark', () => {
     using dir = tempDir();
     const { id } = open(dir);
     assert.equal(open(dir, {}).id, id);
@@ -93,7 +93,7 @@ describe('the install id of a host', () => {
       assert.ok(fs.existsSync(dir.join(`${file}.damaged`)));
     });
 
-  it('is the one that a later version wrote, whose file stays as it is, in every start behind a downgrade', () => {
+  it('is the one that a later version wrote, in every start after a downgrade, and the file stays unchanged', () => {
     using dir = tempDir();
     const later = `{"writ":2,"id":"${'a'.repeat(32)}","marks":{"chassis":7}}\n`;
     fs.writeFileSync(dir.join(file), later);
@@ -105,7 +105,7 @@ describe('the install id of a host', () => {
     assert.deepEqual(fs.readdirSync(dir.path), [file]);
   });
 
-  it('is of one process where a later version names none that is understood, and its file stays', () => {
+  it('is of one process where the file of a later version has no known id, and the file stays unchanged', () => {
     for (const named of ['"../x"', '7', `"${'a'.repeat(70_000)}"`]) {
       using dir = tempDir();
       const later = `{"writ":2,"id":${named},"marks":{}}\n`;
@@ -115,7 +115,7 @@ describe('the install id of a host', () => {
     }
   });
 
-  it('is of one process where the disk takes nothing, and the agent starts', () => {
+  it('is of one process where the disk cannot be written, and the agent starts', () => {
     using dir = tempDir();
     const full: OperationObserver = {
       before: () => {
@@ -131,7 +131,7 @@ describe('the install id of a host', () => {
     assert.equal(open(dir, { ...machine, instanceId: 'i-1' }, full).id, kept);
   });
 
-  it('is whole behind a kill before or after each step: none yet, the old one, or the new one', () => {
+  it('is none, the old one or the new one after a kill before or after each step', () => {
     for (const before of ['nothing', 'a clone', 'damage'] as const) {
       const prepare = (dir: TempDir): string | undefined => {
         if (before === 'nothing') return undefined;

@@ -45,7 +45,7 @@ describe('the marks of a machine', () => {
     assert.deepEqual(readInstallMarks(dir.path), marks);
   });
 
-  it('are left out one by one where they cannot be read, or name nothing', () => {
+  it('are each left out where they cannot be read or are empty', () => {
     using dir = machine();
     const { machineId: _, ...rest } = marks;
     for (const text of ['uninitialized\n', '', '\n', 'x'.repeat(2000)]) {
@@ -59,7 +59,7 @@ describe('the marks of a machine', () => {
     assert.deepEqual(readInstallMarks(dir.path), {});
   });
 
-  it('are read where /proc says nothing', () => {
+  it('are read where /proc is empty', () => {
     using dir = machine();
     fs.rmSync(dir.join('proc'), { recursive: true });
     assert.deepEqual(readInstallMarks(dir.path), marks);

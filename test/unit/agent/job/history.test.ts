@@ -41,7 +41,7 @@ describe('the history', () => {
     assert.equal(fs.statSync(paths.history).mode & 0o777, 0o600);
   });
 
-  it('loses nothing but the half line that a crash left at its end', () => {
+  it('loses only the half line that a crash left at its end', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     appendHistory(paths, durable, entry('c-1'));
@@ -51,7 +51,7 @@ describe('the history', () => {
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-3', 'c-1']);
   });
 
-  it('leaves out lines that are not its own', () => {
+  it('leaves out lines that are not entries', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     fs.writeFileSync(paths.history, 'text\n{}\n{"type":"history.entry"}\n[1]\n');
@@ -59,7 +59,7 @@ describe('the history', () => {
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
   });
 
-  it('that is a FIFO, a directory or a link hangs nobody: it is kept beside, and begun anew', () => {
+  it('that is a FIFO, a directory or a link is kept under another name, and begins again without a wait', () => {
     const inTheWay: Readonly<Record<string, (path: string) => void>> = {
       fifo: (path) => execFileSync('mkfifo', [path]),
       directory: (path) => fs.mkdirSync(path),
@@ -81,7 +81,7 @@ describe('the history', () => {
     }
   });
 
-  it('that somebody made a giant is read from its end alone, and rotated by the next line', () => {
+  it('above its limit is read from its end alone, and rotated by the next line', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     appendHistory(paths, durable, entry('c-1'));
@@ -95,7 +95,7 @@ describe('the history', () => {
     assert.ok(fs.statSync(`${paths.history}.1.damaged`).isDirectory());
   });
 
-  it('is rotated before it grows over 10 MB, and read over both files', () => {
+  it('is rotated before it exceeds 10 MB, and read from both files', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     appendHistory(paths, durable, entry('c-1'));
@@ -106,7 +106,7 @@ describe('the history', () => {
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-2', 'c-1']);
   });
 
-  it('cuts what is too long for a line of the control socket', () => {
+  it('cuts an entry that is too long for a line of the control socket', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     appendHistory(paths, durable, entry('c-1', 'x'.repeat(1_000_000)));
@@ -126,21 +126,21 @@ describe('a recorder', () => {
     return cyclesOf(readHistory(test.host.paths, { limit: 10 })).reverse();
   };
 
-  it('leaves no line for a poll that found nothing', () => {
+  it('writes no line for a poll that found nothing', () => {
     assert.deepEqual(record([[cycleResult('unchanged')]]), []);
   });
 
-  it('notes the same trouble once, and again when a person asked', () => {
+  it('writes the same problem once, and again when a person asked', () => {
     const named = (cycle: string): CycleResult => ({ ...refused, cycle });
     assert.deepEqual(record([[named('c-1')], [named('c-2')], [named('c-3'), 'anna']]), ['c-1', 'c-3']);
   });
 
-  it('notes every change', () => {
+  it('writes every change', () => {
     const named = (cycle: string): CycleResult => cycleResult('activated', { cycle });
     assert.deepEqual(record([[named('c-1')], [named('c-2')]]), ['c-1', 'c-2']);
   });
 
-  it('notes each try that moved the link there and back, and not the polls between them', () => {
+  it('writes each try that moved the link to the release and back, and not the polls between them', () => {
     using test = testHost();
     const recorder = createRecorder();
     const swap = { step: 'swap', text: 'generation 1 -> 2', durationMs: 1 };
@@ -165,7 +165,7 @@ describe('a recorder', () => {
     assert.equal(readHistory(test.host.paths, { limit: 1, cycle: 'c-2' }).length, 1);
   });
 
-  it('says in the line behind it that something had taken the place of the history', () => {
+  it('writes a line about the repair where the history was not a regular file', () => {
     using test = testHost();
     const { history } = test.host.paths;
     execFileSync('mkfifo', [history]);
@@ -180,7 +180,7 @@ describe('a recorder', () => {
     ]);
   });
 
-  it('never ends a cycle because its file cannot be written', () => {
+  it('does not end a cycle when its file cannot be written', () => {
     using test = testHost();
     fs.rmSync(test.host.paths.state, { recursive: true });
     createRecorder().record(test.host, { result: cycleResult('activated'), story }, {});

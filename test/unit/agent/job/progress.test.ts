@@ -3,16 +3,16 @@ import { describe, it } from 'node:test';
 import { openStory } from '../../../../src/agent/job/progress.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
-describe('the story of a cycle', () => {
+describe('the progress of a cycle', () => {
   const open = () => openStory({ cycle: 'c-1', trigger: 'pull', clock: fakeClock() });
 
-  it('counts what came, over all that was begun anew', () => {
+  it('counts the received bytes, also where a download begins again', () => {
     const story = open();
     for (const doneBytes of [40, 100, 30, 100]) story.progress('fetch', doneBytes, 100);
     assert.equal(story.fetchedBytes(), 200);
   });
 
-  it('counts no byte that was here before, whether it was of use or not', () => {
+  it('counts no byte that was on disk before, whether it was used or not', () => {
     for (const [then, came] of [
       [[100], 40],
       [[80, 10, 100], 120],
@@ -24,7 +24,7 @@ describe('the story of a cycle', () => {
     }
   });
 
-  it('counts nothing where a download that resumes ends before its first byte, once or again', () => {
+  it('counts nothing where a resumed download ends before its first byte, once or again', () => {
     const story = open();
     story.resumes(60);
     assert.equal(story.fetchedBytes(), 0);

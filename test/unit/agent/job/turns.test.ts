@@ -79,7 +79,7 @@ describe('turns', () => {
     assert.deepEqual(works.at(-1), { kind: 'ended' });
   });
 
-  it('go on after a wait that failed, and the cycle has its turn again before its error arrives', async () => {
+  it('continue after a wait that failed, and the cycle has its turn again before its error arrives', async () => {
     const turns = createTurns(() => undefined);
     const order: string[] = [];
     const cycle = turns.runCycle(async (yieldTurn) => {

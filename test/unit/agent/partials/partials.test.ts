@@ -51,7 +51,7 @@ function foundIn(host: PartialsHost, wanted = file): number {
 describe('a partial', () => {
   const seen = { location: 'https://a/', etag: '"v1"' };
 
-  it('is found again under the digest, private, with what its mirror said', () => {
+  it('is found again by its digest, private, with the version of its mirror', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5, seen);
@@ -63,7 +63,7 @@ describe('a partial', () => {
     fs.closeSync(again.descriptor);
   });
 
-  it('says nothing of a version where the note is damaged, or another mirror named none', () => {
+  it('has no version where the note is damaged, or where another mirror named none', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     const note = join(host.paths.partials, `${hex}.json`);
@@ -85,7 +85,7 @@ describe('a partial', () => {
     }
   });
 
-  it('is noted, and gone on with, where a directory lies in the place of its note', () => {
+  it('is written and continued where its note is a directory', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -98,7 +98,7 @@ describe('a partial', () => {
     assert.equal(fs.lstatSync(note).isFile(), true);
   });
 
-  it('gets a second name when it is whole, without a note, and is gone once it is kept under that', () => {
+  it('gets a second name and no note when it is complete, and is removed once it is kept under that name', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5, seen);
@@ -113,7 +113,7 @@ describe('a partial', () => {
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
-  it('that is whole stays for its day where its second name is gone, of which nobody made use', () => {
+  it('that is complete stays for a day where its unused second name was removed', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, whole.length);
@@ -127,7 +127,7 @@ describe('a partial', () => {
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
-  it('longer than what was signed is thrown away', () => {
+  it('longer than the signed length is removed', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -181,7 +181,7 @@ describe('partials on the disk', () => {
     assert.deepEqual(fs.readdirSync(almost.paths.partials), []);
   });
 
-  it('lose whatever else lies beside them: half a note, a stranger, a note without its partial', () => {
+  it('are kept without other files beside them: half a note, a foreign file, a note without its partial', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -199,7 +199,7 @@ describe('partials on the disk', () => {
     assert.equal(fs.existsSync(partials), true);
   });
 
-  it('give way to what is wanted now, all but that', () => {
+  it('are removed except for the one that is wanted', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -211,7 +211,7 @@ describe('partials on the disk', () => {
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
-  it('are none where their directory is gone, or something else', () => {
+  it('are none where their directory was removed, or is not a directory', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     fs.rmdirSync(host.paths.partials);

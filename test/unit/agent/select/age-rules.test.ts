@@ -53,11 +53,11 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(release(8), { highest: known(7), active: known(7), accepted: [6, 7] })), 'new');
   });
 
-  it('knows the active release by serial and digest', () => {
+  it('recognizes the active release by serial and digest', () => {
     assert.equal(codeOf(judge(release(7), { highest: known(7, 'a'), active: known(7, 'a') })), 'current');
   });
 
-  it('finds the active release current although a higher one was accepted and left again', () => {
+  it('finds the active release current although a higher one was accepted and replaced again', () => {
     const facts = { highest: known(8), active: known(7, 'a'), accepted: [7, 8] };
     assert.equal(codeOf(judge(release(7), facts)), 'current');
   });
@@ -74,7 +74,7 @@ describe('judgeAge', () => {
     assert.equal(verdict.facts['actual'], 6);
   });
 
-  it('refuses a serial below the active one even when the ledger forgot everything', () => {
+  it('refuses a serial below the active one also where the ledger is empty', () => {
     assert.equal(codeOf(judge(release(6), { active: known(7) })), 'SERIAL_ROLLBACK');
   });
 
@@ -89,7 +89,7 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(release(5, { withdrawn: [6] }), facts)), 'SERIAL_ROLLBACK');
   });
 
-  it('asks only about serials that this host accepted', () => {
+  it('judges only the serials that this host accepted', () => {
     const facts = { highest: known(9), active: known(9), accepted: [3, 9] };
     assert.equal(codeOf(judge(release(5, { withdrawn: [9] }), facts)), 'new');
   });
@@ -104,16 +104,16 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(offered, { active: known(7), channelChanged: true })), 'SERIAL_REUSED');
   });
 
-  it('permits a serial below the active one when the channel was changed', () => {
+  it('takes a serial below the active one after the channel was changed', () => {
     assert.equal(codeOf(judge(release(5), { active: known(9), channelChanged: true })), 'new');
   });
 
-  it('still refuses what the new channel itself had already gone past', () => {
+  it('refuses a serial below one that was accepted on the new channel', () => {
     const facts = { active: known(9), highest: known(6), accepted: [6], channelChanged: true };
     assert.equal(codeOf(judge(release(5), facts)), 'SERIAL_ROLLBACK');
   });
 
-  it('refuses a serial below a full list of accepted ones: what was there is forgotten', () => {
+  it('refuses a serial below the oldest one of a full list of accepted serials', () => {
     const accepted = Array.from({ length: maxAcceptedSerials }, (_, index) => 100 + index);
     const offered = release(50, { withdrawn: accepted });
     const facts = { accepted, highest: known(accepted.at(-1) ?? 0) };
@@ -121,25 +121,25 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(offered, { ...facts, accepted: accepted.slice(1) })), 'new');
   });
 
-  it('looks at createdAt against the future only, with ten minutes of grace', () => {
+  it('refuses a createdAt more than ten minutes in the future, and none in the past', () => {
     assert.equal(codeOf(judge(release(1, { createdAtMs: 0 }))), 'new');
     assert.equal(codeOf(judge(release(1, { createdAtMs: nowMs + 600_000 }))), 'new');
     assert.equal(codeOf(judge(release(1, { createdAtMs: nowMs + 600_001 }))), 'CREATED_IN_FUTURE');
   });
 
-  it('leaves an active release alone when the clock went back behind its creation', () => {
+  it('keeps an active release when the clock was set back to before its creation', () => {
     const offered = release(7, { createdAtMs: nowMs + 10 * 600_000 });
     assert.equal(codeOf(judge(offered, { active: known(7, 'a') })), 'current');
   });
 });
 
 describe('rememberAccepted', () => {
-  it('keeps serials ascending and once', () => {
+  it('keeps each serial once, in ascending order', () => {
     assert.deepEqual(rememberAccepted([3, 9], 5), [3, 5, 9]);
     assert.deepEqual(rememberAccepted([3, 9], 9), [3, 9]);
   });
 
-  it('forgets the oldest beyond its bound', () => {
+  it('removes the oldest serials above its limit', () => {
     const full = Array.from({ length: maxAcceptedSerials }, (_, index) => index + 1);
     const next = rememberAccepted(full, maxAcceptedSerials + 1);
     assert.equal(next.length, maxAcceptedSerials);

@@ -46,8 +46,8 @@ async function world(
   return { test, driver, publish };
 }
 
-describe('a group that lets its changes settle', () => {
-  it('is moved after the quiet: neither link nor worker before, and the pull says what waits until when', async () => {
+describe('a group with a quiet time', () => {
+  it('is moved after the quiet time and not before, and the pull names the release and the time', async () => {
     const { test, driver, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
@@ -62,7 +62,7 @@ describe('a group that lets its changes settle', () => {
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '2']);
   });
 
-  it('merges what comes meanwhile: the newest release, one move, and the quiet begins anew', async () => {
+  it('is moved once, to the newest release, where another one comes in the quiet time, which begins again', async () => {
     const { test, driver, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     for (const _serial of [2, 3]) {
@@ -76,7 +76,7 @@ describe('a group that lets its changes settle', () => {
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
-  it('is moved in the end though changes never end', async () => {
+  it('is moved also where changes never end', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     const begunMs = test.clock.nowMs();
@@ -91,7 +91,7 @@ describe('a group that lets its changes settle', () => {
   const stepsOf = async (test: TestHost): Promise<string[]> =>
     (await test.sync()).story.steps.map((one) => one.step);
 
-  it('fetches nothing of a release that waits before its time has come', async () => {
+  it('downloads nothing of a release that waits', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
@@ -102,7 +102,7 @@ describe('a group that lets its changes settle', () => {
     assert.equal((await test.pull()).outcome, 'activated');
   });
 
-  it('fetches one once, and not at every poll, where only its files say whom it concerns', async () => {
+  it('downloads a release once, and not at every poll, where the affected groups depend on its files', async () => {
     const { test, publish } = await world({ settleMs: minuteMs, when: ['*.yaml'] });
     using _ = test;
     await publish();
@@ -117,7 +117,7 @@ describe('a group that lets its changes settle', () => {
     assert.notEqual((await test.pull()).outcome, 'deferred');
   });
 
-  it('waits on across a restart of the agent', async () => {
+  it('waits for the same time across a restart of the agent', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
@@ -131,14 +131,14 @@ describe('a group that lets its changes settle', () => {
     assert.equal((await cycleOn(restarted)).outcome, 'activated');
   });
 
-  it('does not wait for a person who forces', async () => {
+  it('does not wait where a person forces the pull', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
   });
 
-  it('does not wait for a change that does not concern it', async () => {
+  it('does not wait for a change that does not affect it', async () => {
     const { test, publish } = await world({ settleMs: minuteMs, when: ['views/**'] });
     using _ = test;
     await publish({ 'policy.yaml': 'new' });
@@ -147,7 +147,7 @@ describe('a group that lets its changes settle', () => {
     assert.equal((await test.pull()).exitCode, 8);
   });
 
-  it('keeps the bundles of its set waiting, and no other', async () => {
+  it('makes the bundles of its set wait, and no other ones', async () => {
     const bundles = [{ name: 'access' }, { name: 'zones' }, { name: 'other' }];
     const config = { together: [['access', 'zones']] };
     const { test, publish } = await world({ settleMs: minuteMs }, { bundles, config });
@@ -166,7 +166,7 @@ describe('a group that lets its changes settle', () => {
     assert.equal(result.exitCode, 8);
   });
 
-  it('is judged anew by the checks when its time has come', async () => {
+  it('has its release judged by the checks again after the wait', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     const check = { kind: 'run', name: 'c', run: ['false'], timeoutMs: 60_000 } as const;
@@ -195,7 +195,7 @@ describe('a group that lets its changes settle', () => {
 });
 
 describe('a group with a least time between two moves', () => {
-  it('is not moved more often, and then to the newest', async () => {
+  it('is not moved before that time is over, and then to the newest release', async () => {
     const { test, driver, publish } = await world({ minIntervalMs: minuteMs });
     using _ = test;
     await publish();
@@ -208,7 +208,7 @@ describe('a group with a least time between two moves', () => {
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
-  it('counts the way back as a move, and lets a person go back at once', async () => {
+  it('counts a rollback as a move, and does not delay a rollback by a person', async () => {
     const { test, driver, publish } = await world({ minIntervalMs: minuteMs });
     using _ = test;
     await test.clock.advance(minuteMs);

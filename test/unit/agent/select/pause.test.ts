@@ -35,7 +35,7 @@ async function pausedHost(): Promise<{ test: TestHost; driver: ScriptedDriver }>
 }
 
 describe('a paused host', () => {
-  it('says deferred and what waits, and touches neither the link nor a worker', async () => {
+  it('reports deferred and the release that waits, and changes neither the link nor a worker', async () => {
     const { test, driver } = await pausedHost();
     using _ = test;
     const result = await test.pull();
@@ -46,7 +46,7 @@ describe('a paused host', () => {
     assert.deepEqual(fs.readdirSync(`${test.host.paths.archives}/access`).length, 1, 'nothing was fetched');
   });
 
-  it('goes on with its refreshes, so that it knows what waits', async () => {
+  it('continues to refresh, so that it reports the release that waits', async () => {
     const { test } = await pausedHost();
     using _ = test;
     await test.pull();
@@ -83,14 +83,14 @@ describe('a paused host', () => {
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('takes a release that a person forces, and stays paused', async () => {
+  it('takes a release in a forced pull, and stays paused', async () => {
     const { test } = await pausedHost();
     using _ = test;
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
     assert.ok(pauseNow(test.host.ledger.read(), test.clock.nowMs()));
   });
 
-  it('refuses what is refused anyway in the words of that', async () => {
+  it('reports a release that is refused anyway by that refusal', async () => {
     const { test } = await pausedHost();
     using _ = test;
     const { ledger } = test.host;
@@ -115,7 +115,7 @@ describe('a paused host', () => {
     assert.throws(() => test.read('dns-edge/policy.yaml'), { code: 'ENOENT' });
   });
 
-  it('tells a worker that appears what is active', async () => {
+  it('notifies a worker that appears of the active generation', async () => {
     const { test, driver } = await pausedHost();
     using _ = test;
     driver.workers.set('late', confirms);
@@ -123,7 +123,7 @@ describe('a paused host', () => {
     assert.deepEqual(driver.notified, ['late 1']);
   });
 
-  it('mends nothing on the disk by itself, and leaves no untrusted release by itself', async () => {
+  it('neither repairs the disk nor replaces an untrusted release by itself', async () => {
     const { test } = await pausedHost();
     using _ = test;
     assert.equal(repairNow(test.host), 'no');
@@ -137,7 +137,7 @@ describe('a paused host', () => {
     assert.equal(repairNow(test.host), 'yes');
   });
 
-  it('goes back when a person says so', async () => {
+  it('goes back when a person runs writ rollback', async () => {
     const { test } = await pausedHost();
     using _ = test;
     resume(test.host);
@@ -150,7 +150,7 @@ describe('a paused host', () => {
 });
 
 describe('a pause', () => {
-  it('ends in the future and within a year, or is none', () => {
+  it('is refused unless it ends in the future and within a year', () => {
     using test = testHost();
     const nowMs = test.clock.nowMs();
     for (const untilMs of [nowMs, nowMs - 1, nowMs + 400 * 24 * hourMs])
@@ -158,7 +158,7 @@ describe('a pause', () => {
     assert.equal(test.host.ledger.read().pause, undefined);
   });
 
-  it('says as times when it may end, also to who asks for an end beyond every calendar', () => {
+  it('is refused with the permitted times, also for an end beyond the range of dates', () => {
     using test = testHost();
     const given = (untilMs: number) =>
       throwsCode('USAGE', () => pause(test.host, { ...order, untilMs })).facts.actual;
@@ -166,7 +166,7 @@ describe('a pause', () => {
     assert.equal(given(9e15), '9000000000000000 ms');
   });
 
-  it('without an end lasts until it is resumed; a later one takes its place', () => {
+  it('without an end lasts until it is resumed, and is replaced by a later one', () => {
     using test = testHost();
     pause(test.host, order);
     assert.ok(pauseNow(test.host.ledger.read(), Number.MAX_SAFE_INTEGER));
@@ -176,7 +176,7 @@ describe('a pause', () => {
     assert.deepEqual(resume(test.host).ended, []);
   });
 
-  it('is in the history with who, why and until when, and so is its end', async () => {
+  it('is in the history with its person, reason and end, and so is its resumption', async () => {
     using test = testHost();
     const { host, clock } = test;
     orderPause(host, { ...order, untilMs: clock.nowMs() + hourMs });
@@ -204,7 +204,7 @@ describe('a pause', () => {
     ]);
   });
 
-  it('is in the status with who, when, why and until, and not as a problem; its reason is not for everybody', async () => {
+  it('is in the status with its person, reason and times, not as a problem, and without the reason for other users', async () => {
     const { test } = await pausedHost();
     using _ = test;
     const last = await test.pull();

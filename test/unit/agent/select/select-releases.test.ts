@@ -10,7 +10,7 @@ const notified = (result: CycleResult) =>
   result.bundles.map((one) => [one.bundle, one.outcome, one.problem?.code]);
 
 describe('a lower serial', () => {
-  it('is refused as a replay, also by force', async () => {
+  it('is refused as a replay, also in a forced pull', async () => {
     using test = testHost();
     await test.publish('access', policy(2), { serial: 2 });
     await test.pull();
@@ -23,7 +23,7 @@ describe('a lower serial', () => {
     assert.deepEqual(test.host.refusals.read().refusals, [], 'a replay is no fault of the release');
   });
 
-  it('is taken when all that was accepted above it is withdrawn, and the rule goes on from there', async () => {
+  it('is taken when all serials accepted above it are withdrawn, and is the base of the rule from then on', async () => {
     using test = testHost();
     for (const serial of [1, 2, 3]) {
       await test.publish('access', policy(serial), { serial });
@@ -67,7 +67,7 @@ describe('one serial with two contents', () => {
 });
 
 describe('a bundle that the repository does not list', () => {
-  it('is a failure when the host has none of it, and holds back nobody else', async () => {
+  it('is a failure where the host has no release of it, and does not hold back other bundles', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('access', policy(1), { serial: 1 });
     const result = await test.pull();
@@ -78,7 +78,7 @@ describe('a bundle that the repository does not list', () => {
     ]);
   });
 
-  it('stays active and is named when it was listed before', async () => {
+  it('stays active and is reported where it was listed before', async () => {
     using test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
@@ -90,7 +90,7 @@ describe('a bundle that the repository does not list', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('leaves with the next generation when the configuration does not name it any more', async () => {
+  it('is not in the next generation when the configuration does not name it any more', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('access', policy(1), { serial: 1 });
     await test.publish('dns-edge', { 'block.rpz': 'x' }, { serial: 1 });
@@ -148,7 +148,7 @@ describe('bundles that move together', () => {
 });
 
 describe('a block', () => {
-  it('keeps out the releases it is about, says so, and lets a newer one or force end it', async () => {
+  it('keeps out its releases, is reported, and is ended by a newer release or a forced pull', async () => {
     using test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
