@@ -42,14 +42,14 @@ function answering(status: number, seen: string[] = []): http.Server {
 }
 
 describe('contact with a server', () => {
-  it('is any answer of HTTP, whatever its status', async () => {
+  it('is any answer of HTTP, with any status', async () => {
     for (const status of [200, 302, 404, 429, 503]) {
       await using server = await listen(answering(status));
       assert.equal(await ask(`http://127.0.0.1:${server.port}/repo`), undefined, String(status));
     }
   });
 
-  it('is asked for by one request without a body, on a connection of its own', async () => {
+  it('is tried with one request without a body, on its own connection', async () => {
     const seen: string[] = [];
     const ports: unknown[] = [];
     const counted = answering(200, seen).on('connection', ({ remotePort }) => ports.push(remotePort));
@@ -63,7 +63,7 @@ describe('contact with a server', () => {
     );
   });
 
-  it('is none where the connection is refused, the name unknown, the server silent, or speaks no HTTP', async () => {
+  it('is missing where the connection is refused, the name is unknown, the server is silent, or it does not answer in HTTP', async () => {
     const free = await listen(net.createServer());
     await free[Symbol.asyncDispose]();
     await using silent = await listen(net.createServer());
@@ -77,7 +77,7 @@ describe('contact with a server', () => {
     for (const host of urls) assert.equal(typeof (await ask(`http://${host}/`)), 'string', host);
   });
 
-  it('is none through a proxy that intercepts TLS with a certificate that is not trusted', async () => {
+  it('is missing through a proxy that intercepts TLS with a certificate that is not trusted', async () => {
     using dir = tempDir();
     const [own, foreign] = [
       await makeCertificate(dir.path, 'server'),

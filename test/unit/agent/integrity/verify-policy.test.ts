@@ -54,7 +54,7 @@ async function staysDamaged(test: TestHost): Promise<void> {
 }
 
 describe('a damaged backup', () => {
-  it('is found, and left as it is, where no repair is asked for', async () => {
+  it('is reported and not changed without a repair', async () => {
     using test = await twoGenerations();
     fs.writeFileSync(kept(test, 'archive.tar.br'), 'x');
     const result = await verify(test, 'no');
@@ -66,7 +66,7 @@ describe('a damaged backup', () => {
     assert.equal(fs.readFileSync(kept(test, 'archive.tar.br'), 'utf8'), 'x');
   });
 
-  it('is the one that is named, however much of it there is', async () => {
+  it('is reported with any amount of damage', async () => {
     using test = await twoGenerations();
     const tree = fs.realpathSync(join(test.host.paths.generations, '1', 'access'));
     const directory = join(tree, 'x'.repeat(200), 'y'.repeat(200), 'z'.repeat(200));
@@ -83,7 +83,7 @@ describe('a damaged backup', () => {
     assert.equal(answer.truncated, undefined);
   });
 
-  it('whose kept archive is lost is whole in the end, and the same generation', async () => {
+  it('with a lost retained archive is repaired as the same generation', async () => {
     using test = await twoGenerations();
     fs.rmSync(kept(test, 'archive.tar.br'));
     const result = await verify(test, 'yes');
@@ -95,7 +95,7 @@ describe('a damaged backup', () => {
     assert.equal((await verify(test, 'no')).outcome, 'intact');
   });
 
-  it('whose tree was edited is made anew, and the ledger names the new one in its place', async () => {
+  it('with an edited tree is made again, and the ledger names the new tree', async () => {
     using test = await twoGenerations();
     const { host } = test;
     fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
@@ -109,7 +109,7 @@ describe('a damaged backup', () => {
     assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
   });
 
-  it('that nobody can have again is given up: it is no backup any more, and all that is relied on is whole', async () => {
+  it('that cannot be downloaded again is removed from the backups, and the policy counts as intact', async () => {
     using test = await twoGenerations();
     const { host } = test;
     fs.rmSync(kept(test, 'record.json'));
@@ -125,7 +125,7 @@ describe('a damaged backup', () => {
     assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['intact', 0, undefined]);
   });
 
-  it('is given up also where it is the last known good one', async () => {
+  it('is removed also where it is the last known good one', async () => {
     using test = await twoGenerations();
     const { host } = test;
     setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
@@ -134,7 +134,7 @@ describe('a damaged backup', () => {
     assert.equal(host.ledger.read().lastKnownGood, undefined);
   });
 
-  it('is not given up while the repository does not answer: nobody knows what it lists', async () => {
+  it('is kept while the repository does not answer, because its releases are unknown', async () => {
     let isUp = true;
     using test = await twoGenerations({
       source: (source) => ({
@@ -150,7 +150,7 @@ describe('a damaged backup', () => {
     await staysDamaged(test);
   });
 
-  it('that a rollback can go to is kept, though its archive cannot be had again', async () => {
+  it('that a rollback can restore is kept, also where its archive cannot be downloaded again', async () => {
     using test = await twoGenerations();
     fs.rmSync(kept(test, 'archive.tar.br'));
     for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
@@ -158,7 +158,7 @@ describe('a damaged backup', () => {
     await staysDamaged(test);
   });
 
-  it('whose link is gone is made anew, though its tree is whole', async () => {
+  it('with a removed link is made again, also where its tree is intact', async () => {
     using test = await twoGenerations();
     fs.rmSync(join(test.host.paths.generations, '1/access'));
     const result = await verify(test, 'yes');
@@ -171,7 +171,7 @@ describe('a damaged backup', () => {
     assert.equal(fs.readFileSync(link, 'utf8'), 'version: 1\n');
   });
 
-  it('that is the last known good one is named so again', async () => {
+  it('that is the last known good one is recorded as that again', async () => {
     using test = await twoGenerations();
     const { host } = test;
     setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
@@ -185,8 +185,8 @@ describe('a damaged backup', () => {
   });
 });
 
-describe('an active release that nobody vouches for', () => {
-  it('is no whole policy, though every byte is as it was signed', async () => {
+describe('an active release without a trusted signature', () => {
+  it('is reported as damaged, also where each byte has the signed digest', async () => {
     using test = await twoGenerations();
     test.repository.rotate('targets');
     test.repository.targets.targets = {};

@@ -18,7 +18,7 @@ const start = { nowMs: 1_000_000, bootId: 'b' };
 const forMs = 600_000;
 
 describe('the time of a bake', () => {
-  it('counts what was observed since the last look, and never more than has passed since the bake began', () => {
+  it('counts the time since the last observation, and at most the time since the bake began', () => {
     const bake = { ...startBake(release, { ...start, nowMs: start.nowMs - 1 }), seenAtMs: start.nowMs };
     const seen = (nowMs: number, elapsedMs: number | undefined) =>
       withObserved(bake, {
@@ -84,7 +84,7 @@ describe('the time of a bake', () => {
     assert.equal(judge({ failure }, start.nowMs + 9 * forMs), 'failed');
   });
 
-  it('does not pass while no worker has taken the release, and is whole from then on', () => {
+  it('does not pass until a worker has taken the release', () => {
     const untakenMs = start.nowMs + 9 * forMs;
     const looks = { bootId: 'b', elapsedMs: 2000, isSilent: false };
     const untaken = withObserved(startBake(release, start), {
@@ -115,7 +115,7 @@ describe('the time of a bake', () => {
     assert.equal(judge(taken, start.nowMs), 'baking', 'after the clock was set back');
   });
 
-  it('leaves the newest three settled releases, each once', () => {
+  it('keeps the newest three settled releases, each once', () => {
     const settled = (serial: number): SettledRelease => ({
       ...{ ...release, serial, atMs: serial, isObserved: true, generation: serial },
     });
@@ -159,7 +159,7 @@ describe('the runs of a worker', () => {
     assert.equal(noteRun(first, { ...seen, process: '1' }, { ...now, nowMs: 9000 }), first);
   });
 
-  it('gain an unrecorded end where another process is there, and none for a look that found nothing', () => {
+  it('have an unrecorded end where another process is found, and none for an observation without a process', () => {
     const first = noteRun(undefined, { ...seen, process: '1' }, now);
     const gone = noteRun(first, { ...seen, process: undefined }, { ...now, nowMs: 6000 });
     assert.deepEqual([gone?.process, gone?.ends], ['1', []]);
@@ -200,7 +200,7 @@ describe('judgeBakeGap', () => {
     assert.deepEqual(minutes, [undefined, 5, 10, 20, 40, 60, 60]);
   });
 
-  it('is over with its time, and a time of the future holds nothing up', () => {
+  it('is over with its time, and a time in the future does not delay anything', () => {
     const known = { sinceMs: nowMs, restores: 2, failed: [] };
     assert.equal(gap({ ...known, restoredAtMs: nowMs - 300_000 }), undefined);
     assert.equal(gap({ ...known, restoredAtMs: nowMs + 1 }), undefined);
@@ -251,7 +251,7 @@ describe('successorNoticeAtMs', () => {
     assert.equal(successorNoticeAtMs(undefined, { forMs }), 0);
   });
 
-  it('leaves none after ends that the supervisor was asked for, and after a long life', () => {
+  it('leaves none after ends that the supervisor was asked for, and after a long run', () => {
     assert.equal(after(20, { kind: 'clean' }), 0);
     assert.equal(after(20, { livedMs: forMs }), 0);
     const row = [...Array.from({ length: 9 }, () => ({})), { livedMs: forMs }, {}];

@@ -46,7 +46,7 @@ describe('the attempts after a swap', () => {
     assert.equal(nextAttempt(silent(3, 30 * second), at(59 * second)).kind, 'wait');
   });
 
-  it('are made up for one by one by an agent that was away', () => {
+  it('are made one by one later by an agent that did not run', () => {
     assert.equal(nextAttempt(silent(0), at(5 * minute)).kind, 'ask');
     assert.deepEqual(nextAttempt(silent(1, 5 * minute), at(5 * minute)), {
       kind: 'wait',
@@ -79,7 +79,7 @@ describe('contact after a restore', () => {
     assert.equal(lostAfterAttempt(lost({ state: 'away' }), reached(2 * minute)).state, 'returned');
   });
 
-  it('is no verdict where the server had not answered before the swap', () => {
+  it('is not a verdict where the server had not answered before the swap', () => {
     assert.equal(lostAfterAttempt(lost({ hadContact: false }), reached(5 * second)).state, 'returned');
   });
 
@@ -101,19 +101,19 @@ describe('contact after a restore', () => {
     assert.deepEqual(steps, Array(3).fill(['wait', 'reactivate']));
   });
 
-  it('is no longer asked for after a verdict, nor for a release that may come back', () => {
+  it('is not tried after a verdict, nor for a release that may become active again', () => {
     for (const state of ['held', 'returned'] as const)
       assert.equal(nextLostStep(lost({ state }), swapMs + 60 * minute).kind, 'none');
   });
 });
 
 describe('a release that becomes active', () => {
-  it('is not watched where the server was away before the swap', () => {
+  it('is not watched where the server did not answer before the swap', () => {
     assert.equal(startContact(false, undefined), undefined);
     assert.deepEqual(startContact(true, undefined), { failed: 0, hadContact: true, tries: 0 });
   });
 
-  it('is watched the first two times that it comes back, and stays the third time', () => {
+  it('is watched the first two times that it becomes active again, and stays the third time', () => {
     const tries = [0, 1, 2].map((known) => startContact(false, lost({ state: 'away', tries: known }))?.tries);
     assert.deepEqual(tries, [1, 2, undefined]);
   });

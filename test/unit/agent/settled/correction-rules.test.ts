@@ -77,7 +77,7 @@ describe('withCorrection', () => {
     change(emptyLedger(), { unsettled });
   const failing = { sinceMs: 5, restores: 6, restoredAtMs: 9, failed: [release] };
 
-  it('ends the gap, counts, and keeps the age of the period and what failed', () => {
+  it('ends the gap, counts, and keeps the age of the period and the failed releases', () => {
     const ledger = withCorrection(ledgerWith({ dns: failing, views: failing }), 'dns');
     assert.deepEqual(ledger.unsettled, { dns: { ...failing, restores: 0, corrections: 1 }, views: failing });
   });
@@ -88,7 +88,7 @@ describe('withCorrection', () => {
     assert.deepEqual(withCorrection(ledgerWith({}), 'dns').unsettled, {});
   });
 
-  it('is counted on through a restore', () => {
+  it('is counted further after a restore', () => {
     const ledger = withCorrection(ledgerWith({ dns: failing }), 'dns');
     const restored = withRestored(ledger, [{ bundle: 'dns', serial: 5, manifestDigest: digest }], 10);
     assert.deepEqual(

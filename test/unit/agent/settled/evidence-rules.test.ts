@@ -199,7 +199,7 @@ describe('findFailure', () => {
     assert.equal(causeOf(group, { bake: { ...bake, abruptBoots: 2 } }), 'WORKER_DIED');
   });
 
-  it('never takes clean ends for a failure, however many there are', () => {
+  it('counts clean ends as no failure, in any number', () => {
     const ends = fc.array(
       fc.integer({ min: -600_000, max: 300_000 }).map((afterMs) => end(afterMs, 'clean')),
     );

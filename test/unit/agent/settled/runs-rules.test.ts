@@ -16,7 +16,7 @@ function look(...looks: readonly Partial<SeenRun>[]): WorkerRuns | undefined {
 }
 
 describe('an end', () => {
-  it('of a process that was busy is not the release’s, where its successor took it before the next look', () => {
+  it('of a process that was busy is not attributed to the release, where its successor took it before the next observation', () => {
     const runs = look({ hadNotTaken: true }, { process: '101', hadNotTaken: false });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
@@ -25,7 +25,7 @@ describe('an end', () => {
     assert.equal(runs?.isUntaken, undefined);
   });
 
-  it('is the release’s where the process took it after it had been busy', () => {
+  it('is attributed to the release where the process took it after it had been busy', () => {
     const runs = look({ hadNotTaken: true }, { hadNotTaken: false }, { process: '101' });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
@@ -33,7 +33,7 @@ describe('an end', () => {
     );
   });
 
-  it('is the release’s where it is the end of the successor', () => {
+  it('is attributed to the release where it is the end of the successor', () => {
     const runs = look({ hadNotTaken: true }, { process: '101' }, { process: '102' });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
@@ -41,7 +41,7 @@ describe('an end', () => {
     );
   });
 
-  it('is looked for without a write while nothing changes', () => {
+  it('is observed without a write while nothing changes', () => {
     const before = look({ hadNotTaken: true });
     assert.equal(noteRun(before, { ...seen, hadNotTaken: true }, { ...boot, nowMs: 9000 }), before);
   });

@@ -75,7 +75,7 @@ describe('the file of a mark', () => {
     assert.equal(parseKnownMark(markText(mark, { boot: 'x' }), 'x'), mark);
   });
 
-  it('is none with a bit that a disk has turned, so that no other mark comes of it', () => {
+  it('is invalid with a flipped bit, so that it is not read as another mark', () => {
     assert.equal(parseMark(markText(mark).replace('aaaa', 'aaab')), undefined);
   });
 

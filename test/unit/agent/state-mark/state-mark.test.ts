@@ -61,7 +61,7 @@ describe('the mark of a state directory', () => {
     assert.equal(findVanished(paths, 'boot-2'), undefined);
   });
 
-  it('is written again where it is removed beside a policy, and accepted by the next process', () => {
+  it('is written again where it was removed beside a policy, and accepted by the next process', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     addPolicy(paths);
@@ -72,7 +72,7 @@ describe('the mark of a state directory', () => {
     assert.equal(findVanished(paths, 'boot-1'), undefined);
   });
 
-  it('is no alarm after a crash at any operation that writes it again beside a policy', () => {
+  it('causes no alarm after a crash at any operation that writes it again beside a policy', () => {
     const labels = crashAt(undefined);
     assert.ok(
       labels.some((op) => op.startsWith('state-mark.write')),
@@ -86,7 +86,7 @@ describe('the mark of a state directory', () => {
       for (const when of ['before', 'after'] as const) crashAt({ index, when });
   });
 
-  it('is no alarm where the run directory takes no copy of the one that is written again', () => {
+  it('causes no alarm where the run directory cannot hold a copy of the new one', () => {
     using dir = tempDir();
     const paths = markedWithPolicy(dir);
     const before = ({ op }: { op: string }): void => {
@@ -97,7 +97,7 @@ describe('the mark of a state directory', () => {
     assert.equal(findVanished(paths, 'boot-1'), undefined);
   });
 
-  it('keeps no start from going on where the disk takes none, and is written later', () => {
+  it('does not prevent a start where the disk cannot be written, and is written later', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     let isFull = true;
@@ -114,7 +114,7 @@ describe('the mark of a state directory', () => {
 });
 
 describe('the guard of durable operations', () => {
-  it('refuses each operation below a state or policy directory that is another one, and none elsewhere', () => {
+  it('refuses each operation below a replaced state or policy directory, and none elsewhere', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     const mark = openStateMark(paths, createDurableFs(), 'boot-1');
@@ -129,7 +129,7 @@ describe('the guard of durable operations', () => {
     assert.deepEqual([fs.readdirSync(paths.state), fs.readdirSync(paths.policy)], [[], []]);
   });
 
-  it('is not compared for each file of a cycle, which another directory has no place for', () => {
+  it('is not compared for each file of a cycle, because another directory does not contain the directory of the cycle', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     let compared = 0;
