@@ -8,6 +8,7 @@ import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
 import { defaultDeltas } from '../../publisher/release/moved-deltas.js';
+import { ignoredDetails } from '../../publisher/repository/ignored-file.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
@@ -136,7 +137,7 @@ export function changeAnswer(
   const isListed = includesWaiting === undefined || listsNewReleases === true;
   const label = result.kind === 'live' ? 'publishes' : 'waits';
   const lines = [...ownLines, ...(isListed ? [] : releaseLines(label, newReleases))];
-  const published = { newReleases: releaseDetails(newReleases), ignored };
+  const published = { newReleases: releaseDetails(newReleases), ...ignoredDetails(ignored) };
   const changed = { changed: true, ...details, ...published, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {
     const { versions } = result;

@@ -7,11 +7,12 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
+import { ignoredHint, ignoredText } from '../../publisher/repository/ignored-file.js';
 import { openOnlineSigners } from '../../publisher/signing/online-signing.js';
 import { resignDueRoles } from '../../publisher/signing/resign-online.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';
 import { writeObstacle } from '../../publisher/upkeep/resign-obstacle.js';
-import type { OnlineSigner } from '../../server/resign/resigner.js';
+import type { OnlineSigner, RefusedFile } from '../../server/resign/resigner.js';
 
 /**
  * @param keys of this directory only the files of snapshot and timestamp, and the publisher's copy of the root,
@@ -27,8 +28,11 @@ export async function createOnlineSigner(
 ): Promise<OnlineSigner> {
   let signers = await openOnlineSigners(repository, keys);
   const durableFs = createDurableFs();
-  const resign = (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]> =>
-    resignDueRoles({
+  const resign = async (
+    roles: readonly OnlineRole[],
+    isDueByTime: boolean,
+  ): Promise<readonly RefusedFile[]> => {
+    const ignored = await resignDueRoles({
       repository,
       signers,
       roles,
@@ -42,6 +46,8 @@ export async function createOnlineSigner(
       // Not waited for: when the other writer is done, there may be nothing left to sign.
       lockWaitMs: 0,
     });
+    return ignored.map((file) => ({ name: file.name, text: `${ignoredText(file)}. ${ignoredHint(file)}` }));
+  };
   return {
     obstacle: () => writeObstacle(repository),
     resign: async (roles, isDueByTime) => {

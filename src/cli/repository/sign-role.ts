@@ -58,6 +58,6 @@ function detailsOf(plan: VersionedRole): Record<string, unknown> {
     expires: new Date(expiresMs).toISOString(),
     releases,
     listed: releaseDetails(listed),
-    leftOut,
+    leftOut: leftOut.map(({ name }) => name),
   };
 }

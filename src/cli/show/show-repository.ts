@@ -5,6 +5,7 @@ import { type Digest, digest12 } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { sizeText } from '../../core/size-text.js';
+import type { IgnoredFile } from '../../publisher/repository/ignored-file.js';
 import type { ListedRelease } from '../../publisher/repository/listing.js';
 import { counted } from './show-text.js';
 
@@ -79,10 +80,12 @@ export function releaseDetails(releases: readonly ShownRelease[]): Record<string
   });
 }
 
-/** Invalid files, and waiting files of a replaced key. @param names files of metadata, as `2.dns-team.json`. @returns a line for each, with the command that shows its releases */
-export function leftOutLines(names: readonly string[], repository: string): string[] {
+/** @returns a line for each file with its cause, and with the command that shows its releases */
+export function leftOutLines(files: readonly IgnoredFile[], repository: string): string[] {
   const command = `writ repo log --repository ${shellWord(repository)}`;
-  return names.map((name) => `  leaves out  ${name}: hosts do not accept it (${command})`);
+  return files.map(
+    ({ name, cause }) => `  leaves out  ${name}: ${cause.message} [${cause.code}] (${command})`,
+  );
 }
 
 /** @returns as `holder of dns-team`; a threshold above 1 needs its keys in one command */

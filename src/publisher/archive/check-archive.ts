@@ -63,6 +63,22 @@ async function requireBytes(
   { layout, path, more }: ArchiveCheck,
   { place, length }: ReleaseFile,
 ): Promise<void> {
+  const { whole, named, facts } = requireLength({ layout, path }, { place, length });
+  const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole, more) };
+  if (hashes.actual === hashes.expected) return;
+  throw new WritError('DOWNLOAD_DIGEST', `the digest of ${named} does not match the signed one`, {
+    facts: { ...facts, ...hashes },
+  });
+}
+
+/**
+ * Checks that a file of a release exists with the signed length; its bytes are not read.
+ * @throws WritError TARGET_MISSING, DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE
+ */
+export function requireLength(
+  { layout, path }: Pick<ArchiveCheck, 'layout' | 'path'>,
+  { place, length }: ReleaseFile,
+) {
   const file = pathOf(place);
   const whole = join(layout.targets, file);
   const size = sizeOf(whole);
@@ -76,11 +92,7 @@ async function requireBytes(
       facts,
     });
   }
-  const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole, more) };
-  if (hashes.actual === hashes.expected) return;
-  throw new WritError('DOWNLOAD_DIGEST', `the digest of ${named} does not match the signed one`, {
-    facts: { ...facts, ...hashes },
-  });
+  return { whole, named, facts };
 }
 
 /** @returns undefined for what is no regular file: opening a FIFO would wait for ever */

@@ -1,7 +1,7 @@
 // The files of delegated roles as they are in a repository: what hosts see, and what waits to go live. A file counts
 // when the keys that the delegating targets name have signed it, and when it speaks of nothing but its own paths.
 import { join } from 'node:path';
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { delegationAuthority, isNamedBy, requireThreshold } from '../../core/tuf/metadata-checks.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
@@ -11,6 +11,7 @@ import {
   type ParsedFile,
   parseEnvelope,
 } from '../../core/tuf/tuf-metadata.js';
+import type { IgnoredFile } from './ignored-file.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -61,7 +62,7 @@ function readNamedFiles(
   const files = new Map<string, ParsedFile<'targets'>>();
   for (const role of delegatedRolesOf(targets)) {
     const named = metaOfRole(role.name);
-    const file = named && readVouched(layout, targets, role, named.version);
+    const file = named && unlessRefused(() => readNewer(layout, targets, role, named.version));
     if (named !== undefined && file !== undefined && isNamedBy(named, file)) files.set(role.name, file);
   }
   return files;
@@ -73,17 +74,17 @@ interface ListedVersions {
   readonly restarts: VersionRestarts;
 }
 
-/** @returns for each role the newest file that may go live, and the names of newer ones that may not */
+/** @returns for each role the newest file that may go live, and the newer ones that may not */
 export function findNewestDelegated(
   layout: RepositoryLayout,
   listed: ListedVersions,
   targets: ParsedFile<'targets'>,
-): { readonly delegated: DelegatedFiles; readonly ignored: readonly string[] } {
+): { readonly delegated: DelegatedFiles; readonly ignored: readonly IgnoredFile[] } {
   const delegated = new Map<string, ParsedFile<'targets'>>(readLiveDelegated(layout, listed.meta, targets));
-  const ignored: string[] = [];
+  const ignored: IgnoredFile[] = [];
   for (const role of delegatedRolesOf(targets)) {
     const live = publishedVersion(listed, role.name);
-    const read = (version: number) => readVouched(layout, targets, role, version);
+    const read = (version: number) => readNewer(layout, targets, role, version);
     const newest = findNewest(layout, role.name, live, read);
     if (newest.file !== undefined) delegated.set(role.name, newest.file);
     ignored.push(...newest.ignored);
@@ -92,21 +93,26 @@ export function findNewestDelegated(
 }
 
 /**
- * @returns the newest file above a version that may go live, and the names of newer ones that may not; behind as many of
- *   those as are looked at, no file
+ * @param read throws the reason why hosts would refuse the version
+ * @returns the newest file above a version that may go live, and the newer ones that may not; no file where more of these are
+ *   newer than are read
+ * @throws WritError DISK_*
  */
 export function findNewest(
   layout: RepositoryLayout,
   role: string,
   above: number,
-  read: (version: number) => ParsedFile<'targets'> | undefined,
-): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly string[] } {
-  const ignored: string[] = [];
+  read: (version: number) => ParsedFile<'targets'>,
+): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly IgnoredFile[] } {
+  const ignored: IgnoredFile[] = [];
   const newer = reachableOnDisk(layout, role, above).filter((version) => version > above);
   for (const version of newer.reverse().slice(0, maxNewerFiles)) {
-    const file = read(version);
-    if (file !== undefined) return { file, ignored };
-    ignored.push(metadataName(role, version));
+    try {
+      return { file: read(version), ignored };
+    } catch (error) {
+      if (!isWritError(error) || error.code.startsWith('DISK_')) throw error;
+      ignored.push({ name: metadataName(role, version), cause: error });
+    }
   }
   return { ignored };
 }
@@ -138,15 +144,24 @@ export function readDelegatedFile(
   return file;
 }
 
-function readVouched(
+/** @throws WritError as readDelegatedFile; METADATA_MIX for a file of another version */
+function readNewer(
   layout: RepositoryLayout,
   delegator: ParsedFile<'targets'>,
   role: DelegatedRole,
   version: number,
-): ParsedFile<'targets'> | undefined {
-  const file = unlessRefused(() => readDelegatedFile(layout, delegator, role, version));
-  // A copy of an older file under a newer name is not newer.
-  return file?.signed.version === version ? file : undefined;
+): ParsedFile<'targets'> {
+  const file = readDelegatedFile(layout, delegator, role, version);
+  requireOwnVersion(file, version);
+  return file;
+}
+
+/** A copy of an older file under a newer name is not newer. @throws WritError METADATA_MIX */
+export function requireOwnVersion({ name, signed }: ParsedFile<'targets'>, version: number): void {
+  if (signed.version === version) return;
+  throw new WritError('METADATA_MIX', `${metadataName(name, version)} contains version ${signed.version}`, {
+    facts: { role: name, expected: version, actual: signed.version },
+  });
 }
 
 /** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */

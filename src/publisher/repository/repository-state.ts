@@ -4,7 +4,12 @@
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
-import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
+import {
+  isNamedBy,
+  isVouchedByRoot,
+  requireThreshold,
+  rootAuthority,
+} from '../../core/tuf/metadata-checks.js';
 import { restartsTargets } from '../../core/tuf/metadata-version.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { isOnlineRole, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
@@ -14,7 +19,9 @@ import {
   findNewestDelegated,
   readLiveDelegated,
   readRestartedFiles,
+  requireOwnVersion,
 } from './delegated-files.js';
+import type { IgnoredFile } from './ignored-file.js';
 import { type LaterRole, type MissingFiles, readLiveFiles, readRequired } from './live-files.js';
 import {
   listNames,
@@ -43,7 +50,7 @@ export interface RepositoryState {
   readonly restarted: DelegatedFiles;
   readonly restarts: VersionRestarts;
   /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
-  readonly ignored: readonly string[];
+  readonly ignored: readonly IgnoredFile[];
   /** Every root from the anchor to the newest, which is that of `live`. */
   readonly roots: readonly ParsedFile<'root'>[];
   /** Roles whose live file an older root vouches for and the newest does not: hosts wait for them. */
@@ -78,13 +85,13 @@ export function readRepositoryState(
     const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root, missingFiles });
     const { timestamp, snapshot, targets } = files;
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
-    const isKept = (file: ParsedFile<'targets'>): boolean =>
-      nextRoot === undefined ||
-      shouldIncludeWaiting === true ||
-      isVouchedByRoot(file, nextRoot) ||
-      isSeen(file, { layout, live: files, roots });
-    const read = (version: number) =>
-      readPending(layout, version, (file) => isVouchedByRoot(file, root) && isKept(file));
+    const requireAccepted = (file: ParsedFile<'targets'>): void => {
+      requireThreshold(file, rootAuthority(root, 'targets'));
+      if (nextRoot === undefined || shouldIncludeWaiting === true || isVouchedByRoot(file, nextRoot)) return;
+      if (!isSeen(file, { layout, live: files, roots }))
+        requireThreshold(file, rootAuthority(nextRoot, 'targets'));
+    };
+    const read = (version: number) => readPending(layout, version, requireAccepted);
     const { version } = targets.signed;
     const above = restartsTargets(rolesOf(outdated), version) ? 0 : version;
     const newest = findNewest(layout, 'targets', above, read);
@@ -191,19 +198,23 @@ function isSeen(file: ParsedFile<'targets'>, published: PublishedSnapshot): bool
   return listings.some(({ meta }) => isNamedBy(meta, file));
 }
 
+/** @throws WritError why hosts would refuse the file */
 function readPending(
   layout: RepositoryLayout,
   version: number,
-  isAccepted: (file: ParsedFile<'targets'>) => boolean,
-): ParsedFile<'targets'> | undefined {
+  requireAccepted: (file: ParsedFile<'targets'>) => void,
+): ParsedFile<'targets'> {
+  const path = join(layout.metadata, metadataName('targets', version));
   try {
-    const path = join(layout.metadata, metadataName('targets', version));
     const file = parseEnvelope(readRequired(path, limits.maxTargetsBytes), 'targets');
-    // A copy of older targets under a newer name is not newer.
-    return file.signed.version === version && isAccepted(file) ? file : undefined;
+    requireOwnVersion(file, version);
+    requireAccepted(file);
+    return file;
   } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
+    if (!isWritError(error) || !error.code.startsWith('DISK_')) throw error;
+    // One unreadable file must not stop each command.
+    const { message, facts } = error;
+    throw new WritError('REPOSITORY_INVALID', message, { facts, cause: error });
   }
 }
 

@@ -1,54 +1,85 @@
-// Verifies the files that teams signed and that are not published yet, before the online keys sign them. A file of one team that
+// Verifies the files that are signed and not published yet, before the online keys sign them. A file of one team that
 // has expired, contains an older release than hosts accepted, or lists a missing archive must not harm other teams. It is
-// omitted, and hosts keep the published file of that role.
+// omitted with its cause, and hosts keep the published file of that role.
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { requireFresh } from '../../core/tuf/metadata-checks.js';
 import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { checkArchive } from '../archive/check-archive.js';
+import { checkArchive, requireLength } from '../archive/check-archive.js';
+import type { IgnoredFile } from '../repository/ignored-file.js';
 import { releasesOf } from '../repository/metadata-content.js';
-import { metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
-import { isSameFile, type RepositoryState } from '../repository/repository-state.js';
+import { filesOf } from '../repository/release-files.js';
+import { metadataName } from '../repository/repository-layout.js';
+import { isSameFile, type RepositoryState, withoutWaiting } from '../repository/repository-state.js';
 import { chooseSigningTimeMs } from './signing-time.js';
 
-/** @returns the state without waiting files that hosts would refuse; `ignored` lists their names too */
-export async function omitUnacceptableFiles(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
+/** `content` reads and unpacks each new archive; `length` only compares its length. */
+export type ArchiveDepth = 'content' | 'length';
+
+interface Judging {
+  readonly state: RepositoryState;
+  readonly nowMs: number;
+  readonly depth: ArchiveDepth;
+}
+
+/** @returns the state without waiting files of teams that hosts would refuse; `ignored` lists these too */
+export async function omitUnacceptableFiles(
+  state: RepositoryState,
+  clock: Clock,
+  depth: ArchiveDepth = 'content',
+): Promise<RepositoryState> {
+  const judging = { state, depth, nowMs: chooseSigningTimeMs(state, clock.nowMs()) };
   const delegated = new Map(state.delegated);
   const ignored = [...state.ignored];
   for (const [role, file] of state.delegated) {
     const live = state.live.delegated.get(role);
-    if (
-      isSameFile(file, live) ||
-      (await isAcceptable(state.layout, file, live, chooseSigningTimeMs(state, clock.nowMs())))
-    )
-      continue;
-    ignored.push(metadataName(role, file.signed.version));
+    const refused = isSameFile(file, live) ? undefined : await judgeFile(judging, file, live);
+    if (refused === undefined) continue;
+    ignored.push(refused);
     if (live === undefined) delegated.delete(role);
     else delegated.set(role, live);
   }
   return { ...state, delegated, ignored };
 }
 
-async function isAcceptable(
-  layout: RepositoryLayout,
+/**
+ * For reports: a signing fails where hosts would refuse the waiting targets, and then publishes no file.
+ * @returns the state without any waiting file that cannot be published; `ignored` lists these too
+ */
+export async function omitUnpublishableFiles(
+  state: RepositoryState,
+  clock: Clock,
+  depth: ArchiveDepth,
+): Promise<RepositoryState> {
+  const shown = await omitUnacceptableFiles(state, clock, depth);
+  const { targets, live } = state;
+  if (targets === live.targets) return shown;
+  const judging = { state, depth, nowMs: chooseSigningTimeMs(state, clock.nowMs()) };
+  const refused = await judgeFile(judging, targets, live.targets);
+  return refused === undefined ? shown : { ...withoutWaiting(shown), ignored: [...shown.ignored, refused] };
+}
+
+/** @returns the file with the reason why hosts would refuse it; undefined for an acceptable file */
+async function judgeFile(
+  judging: Judging,
   file: ParsedFile<'targets'>,
   live: ParsedFile<'targets'> | undefined,
-  nowMs: number,
-): Promise<boolean> {
+): Promise<IgnoredFile | undefined> {
   try {
-    requireFresh(file, nowMs);
-    await requireReleases(layout, file, live);
-    return true;
+    requireFresh(file, judging.nowMs);
+    await requireReleases(judging, file, live);
+    return undefined;
   } catch (error) {
-    if (isWritError(error) && error.code !== 'INTERNAL') return false;
+    if (isWritError(error) && error.code !== 'INTERNAL')
+      return { name: metadataName(file.name, file.signed.version), cause: error };
     throw error;
   }
 }
 
 async function requireReleases(
-  layout: RepositoryLayout,
+  { state: { layout }, depth }: Judging,
   file: ParsedFile<'targets'>,
   live: ParsedFile<'targets'> | undefined,
 ): Promise<void> {
@@ -59,7 +90,9 @@ async function requireReleases(
     const known = before.get(path);
     if (known !== undefined) requireNotBehind(known.release, release);
     if (known?.file.hashes['sha256'] === entry.hashes['sha256']) continue;
-    await checkArchive({ layout, path, file: entry, limits: defaultArchiveLimits, unpacked });
+    if (depth === 'length')
+      for (const one of filesOf({ file: entry, release })) requireLength({ layout, path }, one);
+    else await checkArchive({ layout, path, file: entry, limits: defaultArchiveLimits, unpacked });
   }
 }
 

@@ -4,6 +4,7 @@ import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
+import { type IgnoredFile, ignoredHint, ignoredText } from '../repository/ignored-file.js';
 import { handedOverBy, listNewReleases } from '../repository/listing.js';
 import type { MissingFiles } from '../repository/live-files.js';
 import { metadataName } from '../repository/repository-layout.js';
@@ -54,12 +55,12 @@ export async function resignOnline(options: ResignOptions) {
 /**
  * Re-signs for the server, when a quarter of the validity period has passed or a publish waits.
  * @param options `isDueByTime`: false where only newer files are the reason. Then nothing is signed without one that may be published
- * @returns the names of newer files that do not verify and are not published
+ * @returns the newer files that hosts would refuse and that are not published
  * @throws WritError as resignOnline
  */
 export async function resignDueRoles(
   options: ResignOptions & { readonly isDueByTime: boolean },
-): Promise<readonly string[]> {
+): Promise<readonly IgnoredFile[]> {
   return withRepository(options, async (writer) => {
     const reading = await readToSign(writer, options, isOfTargets);
     const { state } = reading;
@@ -77,7 +78,7 @@ interface SignableState {
   readonly clock: SigningClock;
 }
 
-/** @param stops true for the name of a newer file that does not verify, and that a person must examine first */
+/** @param stops true for the name of a newer file that hosts would refuse, and that a person must examine first */
 async function readToSign(
   writer: RepositoryWriter,
   options: ResignOptions,
@@ -87,8 +88,8 @@ async function readToSign(
   const read = readRepositoryState(writer.layout, keysDirectory, { missingFiles });
   const clock = await requireReliableClock(options, read);
   const state = await omitUnacceptableFiles(read, clock);
-  const names = state.ignored.filter((name) => stops(name, state));
-  requireNothingIgnored(state, names, chooseSigningTimeMs(state, clock.nowMs()));
+  const files = state.ignored.filter(({ name }) => stops(name, state));
+  requireNothingIgnored(state, files, chooseSigningTimeMs(state, clock.nowMs()));
   return { read, state, clock };
 }
 
@@ -112,7 +113,7 @@ async function signAgain(
     newReleases: listNewReleases(state),
     /** The published snapshot that listed missing files; left out where it was used. */
     ...given({ passedOver: passedOverSnapshot(read) }),
-    /** Names of newer files that do not verify and were not published. */
+    /** Newer files that hosts would refuse and that were not published. */
     ignored: state.ignored,
   };
 }
@@ -134,14 +135,18 @@ function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners)
 }
 
 /**
- * Newer files that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
+ * Newer files that hosts would refuse come from a mistake or an attack, and a person must examine them. They stop the signing
  * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale.
  */
-function requireNothingIgnored(state: RepositoryState, names: readonly string[], nowMs: number): void {
-  if (names.length === 0 || isWaiting(state) || nowMs >= timestampDueAtMs(state)) return;
-  throw new WritError('REPOSITORY_INVALID', `${names.join(', ')} does not verify and cannot be published`, {
-    facts: { ignored: names },
-    hint: 'Publish again, with the keys of the role.',
+function requireNothingIgnored(state: RepositoryState, files: readonly IgnoredFile[], nowMs: number): void {
+  const [first] = files;
+  if (first === undefined || isWaiting(state) || nowMs >= timestampDueAtMs(state)) return;
+  const more = files.length === 1 ? '' : ` (and ${files.length - 1} more)`;
+  const { code, facts } = first.cause;
+  throw new WritError('REPOSITORY_INVALID', `${ignoredText(first)}${more}`, {
+    facts: { ...facts, clientCode: code, ignored: files.map(({ name }) => name) },
+    hint: ignoredHint(first),
+    cause: first.cause,
   });
 }
 

@@ -67,9 +67,9 @@ function describe(state: RepositoryState, role: string, nowMs: number) {
     releases: Object.keys(listed).length,
     /** Those that are well-formed, each with `isLive`: hosts see it now. */
     listed: markListedReleases(state, role, listed),
-    /** Names of newer files of the role that this version leaves out. */
-    leftOut: versionsOnDisk(state.layout, role)
-      .map((version) => metadataName(role, version))
-      .filter((name) => state.ignored.includes(name)),
+    /** Newer files of the role that this version leaves out. */
+    leftOut: versionsOnDisk(state.layout, role).flatMap((version) =>
+      state.ignored.filter(({ name }) => name === metadataName(role, version)),
+    ),
   };
 }

@@ -5,6 +5,7 @@ import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { WorkReport } from '../../core/work-report.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
+import type { IgnoredFile } from '../repository/ignored-file.js';
 import { listNewReleases, type NewListedRelease } from '../repository/listing.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
@@ -37,8 +38,8 @@ export type SignedChange<Done> = Done & {
   readonly newReleases: readonly NewListedRelease[];
   /** Present where newer files waited before this change: `newReleases` has their releases too. */
   readonly includesWaiting?: true;
-  /** Names of newer files that this change left out, because hosts would refuse them. */
-  readonly ignored: readonly string[];
+  /** Newer files that this change left out, because hosts would refuse them. */
+  readonly ignored: readonly IgnoredFile[];
 } & (
     | { readonly kind: 'live'; readonly versions: SignedVersions }
     | { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] }

@@ -7,9 +7,11 @@ import { createTally } from '../../core/work-report.js';
 import { checkArchive } from '../archive/check-archive.js';
 import { checkDeltas } from '../delta/check-deltas.js';
 import { releaseHistory } from '../release/release-history.js';
+import { ignoredHint, ignoredText } from '../repository/ignored-file.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { judgePublishedSnapshot } from '../repository/seen-files.js';
+import { omitUnpublishableFiles } from '../signing/omit-unacceptable-files.js';
 import { listWaitingRoles } from '../signing/online-signing.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 import { measureSignedAheadMs } from '../signing/signing-time.js';
@@ -32,7 +34,7 @@ export async function checkRepository(options: CheckOptions) {
     const place = { directory: layout.directory, clock: options.clock };
     await findings.attemptLater('metadata', () => refreshAsNewHost(roots.anchor, place));
   }
-  if (result.problems.length === 0) checkWaiting(layout, findings, options);
+  if (result.problems.length === 0) await checkWaiting(layout, findings, options);
   const archives = await checkArchives(layout, roles?.releases ?? [], findings, options);
   return { ...result, roots: roots?.count ?? 0, roles: roles?.counts ?? [], ...archives };
 }
@@ -63,7 +65,11 @@ function createFindings() {
   return { findings, result };
 }
 
-function checkWaiting(layout: RepositoryLayout, findings: Findings, options: CheckOptions): void {
+async function checkWaiting(
+  layout: RepositoryLayout,
+  findings: Findings,
+  options: CheckOptions,
+): Promise<void> {
   const state = findings.attempt('metadata', () => readRepositoryState(layout, options.keysDirectory));
   if (state === undefined) return;
   findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
@@ -72,9 +78,9 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
     if (newer !== undefined) findings.note(newer);
     if (rollback !== undefined) throw rollback;
   });
-  for (const name of state.ignored)
-    findings.note(`metadata/${name} is newer and does not verify: it cannot be published`);
-  for (const { role, version } of listWaitingRoles(state))
+  const shown = await omitUnpublishableFiles(state, options.clock, 'content');
+  for (const file of shown.ignored) findings.note(`metadata/${ignoredText(file)}. ${ignoredHint(file)}`);
+  for (const { role, version } of listWaitingRoles(shown))
     findings.note(`${role} v${version} is signed and waits for the online keys (writ refresh)`);
 }
 

@@ -10,15 +10,23 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { RepositoryState, RepositoryView } from './repository-view.js';
 import { dueRoles, resignRetryDelay } from './resign-schedule.js';
 
+/** A newer file that hosts would refuse. */
+export interface RefusedFile {
+  /** As `2.dns-team.json`. */
+  readonly name: string;
+  /** The name, the cause with its code, and what helps. */
+  readonly text: string;
+}
+
 /** Holds the two online keys; nothing else of the server sees them. */
 export interface OnlineSigner {
   /**
    * Verifies the repository as a client would, then signs at least these roles, snapshot before timestamp.
    * @param isDueByTime false where only newer files are the reason: without one that may be published, nothing is signed
-   * @returns the names of newer files that do not verify and are not published
+   * @returns the newer files that hosts would refuse and that are not published
    * @throws WritError when the repository does not verify, a key is missing, or another process writes the repository
    */
-  resign(roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]>;
+  resign(roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly RefusedFile[]>;
   /** What would make it fail now, looked for without signing; asked while nothing has to be signed. */
   obstacle(): WritError | undefined;
 }
@@ -46,7 +54,7 @@ export interface ResignStatus {
  * version of its role, and does not delay other roles.
  */
 export interface SetAside {
-  readonly files: readonly string[];
+  readonly files: readonly RefusedFile[];
   /** Versions of the root and the targets that the files were verified under. */
   readonly verifiedUnder: string;
   /** Tries in a row with these files. */
@@ -134,7 +142,7 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
     const { lastSuccessMs, setAside } = before;
     const known = given({ lastSuccessMs, setAside: keepListed(setAside, state) });
     if (due.length === 0) return { ...known, ...obstacleOf(options, before) };
-    const isDueByTime = dueRoles(withoutPending(state, state.pending), clock.nowMs()).length > 0;
+    const isDueByTime = dueRoles({ ...state, pending: [] }, clock.nowMs()).length > 0;
     const ignored = await signer.resign(due, isDueByTime);
     requireSigned(view, ignored, clock.nowMs());
     const next = given({ setAside: setAsideAfter(options, ignored, before) });
@@ -166,8 +174,8 @@ function obstacleOf({ signer, log }: ResignerOptions, before: ResignStatus): Pic
   return { obstacle: { code, message } };
 }
 
-function withoutPending(state: RepositoryState, files: readonly string[]): RepositoryState {
-  return { ...state, pending: state.pending.filter((name) => !files.includes(name)) };
+function withoutPending(state: RepositoryState, files: readonly RefusedFile[]): RepositoryState {
+  return { ...state, pending: state.pending.filter((name) => !files.some((file) => file.name === name)) };
 }
 
 function textOfFiles({ pending }: RepositoryState): string {
@@ -186,7 +194,7 @@ function isStillSetAside(
 
 /** @returns undefined once none of the files is the newest of its role */
 function keepListed(setAside: SetAside | undefined, { pending }: RepositoryState): SetAside | undefined {
-  const files = setAside?.files.filter((name) => pending.includes(name)) ?? [];
+  const files = setAside?.files.filter(({ name }) => pending.includes(name)) ?? [];
   return setAside === undefined || files.length === 0 ? undefined : { ...setAside, files };
 }
 
@@ -194,17 +202,18 @@ function delegatorsOf({ roles }: RepositoryState): string {
   return `${roles.root?.version ?? 0} ${roles.targets?.version ?? 0}`;
 }
 
-/** Logs a file once. Top-level targets are not set aside, because they come from a mistake or an attack: that is a failure. */
+/** Logs a file once for each cause. Top-level targets are not set aside, because they come from a mistake or an attack: that is a failure. */
 function setAsideAfter(
   { view, clock, log }: ResignerOptions,
-  ignored: readonly string[],
+  ignored: readonly RefusedFile[],
   { setAside: before }: ResignStatus,
 ): SetAside | undefined {
   const state = view.current();
-  const files = state.pending.filter((name) => ignored.includes(name) && roleOfFile(name) !== 'targets');
+  const files = ignored.filter(({ name }) => state.pending.includes(name) && roleOfFile(name) !== 'targets');
   if (files.length === 0) return undefined;
-  const isKnown = files.every((name) => before?.files.includes(name));
-  if (!isKnown) log.warn({ files }, setAsideText(files));
+  // The cause changes too, as from one missing archive to the next.
+  const isKnown = files.every(({ text }) => before?.files.some((file) => file.text === text));
+  if (!isKnown) log.warn({ files: files.map(({ name }) => name) }, setAsideText(files));
   const tries = isKnown ? (before?.tries ?? 0) + 1 : 1;
   const retryAtMs = clock.monotonicMs() + resignRetryDelay(tries);
   return { files, verifiedUnder: delegatorsOf(state), tries, retryAtMs };
@@ -215,16 +224,13 @@ function roleOfFile(name: string): string {
   return decodeURIComponent(name.replace(/^\d+\.(.*)\.json$/, '$1'));
 }
 
-/** @returns as `2.dns-team.json is not published, because hosts would refuse it: it waits for dns-team` */
-export function setAsideText(files: readonly string[]): string {
-  const texts = files.map(
-    (name) => `${name} is not published, because hosts would refuse it: it waits for ${roleOfFile(name)}`,
-  );
-  return texts.join('; ');
+/** @returns each file with its cause and with what helps */
+export function setAsideText(files: readonly RefusedFile[]): string {
+  return files.map(({ text }) => text).join(' ');
 }
 
 /** Otherwise the loop would ask a signer that leaves something due at every tick, one version each. */
-function requireSigned(view: RepositoryView, ignored: readonly string[], nowMs: number): void {
+function requireSigned(view: RepositoryView, ignored: readonly RefusedFile[], nowMs: number): void {
   const due = dueRoles(withoutPending(view.read(), ignored), nowMs);
   if (due.length === 0) return;
   throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still expire soon after signing`, {

@@ -265,6 +265,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sign-role',
     'signer-flags',
     'source-warnings',
+    'status-verdict',
   ],
   'cli/serving': ['listening'],
   'cli/show': [
@@ -521,6 +522,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'publisher/repository': [
     'delegated-files',
+    'ignored-file',
     'listing',
     'live-files',
     'loose-metadata',
@@ -545,6 +547,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'root-rules',
   ],
   'publisher/signing': [
+    'omit-unacceptable-files',
     'online-signing',
     'resign-online',
     'resign-role',

@@ -94,10 +94,11 @@ describe('health', () => {
     assert.deepEqual(summary({ state: pending, nowMs, resign: {} }), ['ok']);
   });
 
-  it('names the role that a file waits for which hosts would refuse, and counts no failure', () => {
-    const setAside = { files: ['2.dns-team.json'], verifiedUnder: '1 1', tries: 9, retryAtMs: 0 };
+  it('names a file that hosts would refuse with its cause, and counts no failure', () => {
+    const message = '2.dns-team.json cannot be published: a.tar.br is missing [TARGET_MISSING].';
+    const files = [{ name: '2.dns-team.json', text: message }];
+    const setAside = { files, verifiedUnder: '1 1', tries: 9, retryAtMs: 0 };
     const { status, reasons } = judgeHealth({ state: state(), nowMs, resign: { setAside } });
-    const message = '2.dns-team.json is not published, because hosts would refuse it: it waits for dns-team';
     assert.deepEqual(
       [status, reasons],
       ['warning', [{ level: 'warning', code: 'PUBLISH_PENDING', message }]],

@@ -1,6 +1,7 @@
 // `writ refresh`: signs snapshot and timestamp again, and takes targets that wait for them live.
 import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
+import { ignoredDetails, ignoredHint, ignoredText } from '../../../publisher/repository/ignored-file.js';
 import { openOnlineSigners } from '../../../publisher/signing/online-signing.js';
 import { type ResignResult, resignOnline } from '../../../publisher/signing/resign-online.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
@@ -46,7 +47,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);
     warnOfPassedOver(result.passedOver, context.reporter);
-    for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was not published`);
+    for (const file of result.ignored) context.reporter.warn(`${ignoredText(file)}. ${ignoredHint(file)}`);
     return answer(result, flags);
   },
 };
@@ -65,7 +66,7 @@ function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
       targetsBefore,
       wentLive,
       newReleases: releaseDetails(newReleases),
-      ignored,
+      ...ignoredDetails(ignored),
       ...given({ signedAheadMs }),
     },
     lines: [

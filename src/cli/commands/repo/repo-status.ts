@@ -5,12 +5,13 @@ import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
-import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
+import { ignoredDetails } from '../../../publisher/repository/ignored-file.js';
 import { listNewReleases, liveReleasesOf } from '../../../publisher/repository/listing.js';
 import { layoutOf } from '../../../publisher/repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../../../publisher/repository/repository-state.js';
 import { judgePublishedSnapshot, type SnapshotVerdict } from '../../../publisher/repository/seen-files.js';
-import { listWaitingRoles, type SignedRole } from '../../../publisher/signing/online-signing.js';
+import { omitUnpublishableFiles } from '../../../publisher/signing/omit-unacceptable-files.js';
+import { listWaitingRoles } from '../../../publisher/signing/online-signing.js';
 import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
 import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
@@ -20,13 +21,13 @@ import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import {
-  holdersText,
-  isoDay,
-  releaseDetails,
-  releaseLines,
-  shellWord,
-  shortDigest,
-} from '../../show/show-repository.js';
+  ignoredLines,
+  maxSignersShown,
+  nextLine,
+  verdictLine,
+  verdictOf,
+} from '../../repository/status-verdict.js';
+import { isoDay, releaseDetails, releaseLines, shellWord, shortDigest } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;
@@ -47,7 +48,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
   examples: ['writ repo status --repository repo', 'writ repo status --repository repo --fail-within 45d -q'],
   exitCodes: [
     '0  every role is fresh',
-    '1  a role expires soon, something waits to be signed, or the online keys of --keys cannot re-sign',
+    '1  a role expires soon, a file waits or cannot be published, or the online keys of --keys cannot re-sign',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
   quiet: 'nothing',
@@ -58,10 +59,11 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const nowMs = clock.nowMs();
     // By the time that hosts go by, which a clock that was ahead may have signed.
     const judgedAtMs = chooseSigningTimeMs(state, nowMs);
-    const roles = reportRoles(state, judgedAtMs, flags.failWithin);
+    const shown = await omitUnpublishableFiles(state, clock, 'length');
+    const roles = reportRoles(shown, judgedAtMs, flags.failWithin);
     const { keys } = flags;
     const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
-    return answer(state, { roles, obstacle, ...judgePublishedSnapshot(state) }, flags, nowMs);
+    return answer(shown, { roles, obstacle, ...judgePublishedSnapshot(state) }, flags, nowMs);
   },
 };
 
@@ -93,17 +95,6 @@ interface Found extends SnapshotVerdict {
   readonly obstacle: WritError | undefined;
 }
 
-const verdicts = {
-  fresh: 'ok',
-  soon: 'warn',
-  unsigned: 'warn',
-  waiting: 'warn',
-  expired: 'FAIL',
-  refused: 'FAIL',
-} as const;
-
-const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
-
 function answer(
   state: RepositoryState,
   { roles, obstacle, rollback, newer: newerSnapshot }: Found,
@@ -113,10 +104,12 @@ function answer(
   const worst =
     roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
   const waitingRoles = listWaitingRoles(state);
-  const waiting = waitingRoles.length > 0;
-  const newer = waitingRoles.find((one) => one.role === worst?.role && isUnexpired(state, one, nowMs));
+  const newer = waitingRoles.find((one) => one.role === worst?.role);
   const ahead = measureSignedAheadMs(state, nowMs);
-  const isWarning = worst !== undefined || waiting || ahead !== undefined || obstacle !== undefined;
+  const { ignored } = state;
+  const verdict = { worst, newer, waitingRoles, ignored, ahead, obstacle, rollback };
+  const warnings = [...waitingRoles, ...ignored, worst, ahead, obstacle];
+  const isWarning = warnings.some((one) => one !== undefined);
   const isRefused = rollback !== undefined || (worst !== undefined && verdictOf(worst) === 'FAIL');
   const exitCode = isRefused ? 2 : isWarning ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
@@ -125,10 +118,10 @@ function answer(
     exitCode,
     details: {
       repository: flags.repository,
-      waiting,
+      waiting: waitingRoles.length > 0,
       waitingRoles,
       newReleases: releaseDetails(listNewReleases(state)),
-      ignored: state.ignored,
+      ...ignoredDetails(ignored),
       ...given({
         signedAheadMs: ahead,
         cannotResign: obstacle && { code: obstacle.code, message: obstacle.message },
@@ -138,30 +131,22 @@ function answer(
       ...details(state, roles, nowMs),
     },
     lines: [
-      verdictLine(outcome, { worst, newer, waitingRoles, ahead, obstacle, rollback }, nowMs),
+      verdictLine(outcome, verdict, nowMs),
       ...(rollback === undefined ? [] : [`  ${rollback.hint}`]),
       ...(newerSnapshot === undefined ? [] : [`  ${newerSnapshot}`]),
+      ...ignoredLines(verdict),
       ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
       ...table(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
         roles.map((row) => roleRow(row, nowMs)),
       ),
-      ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot be published`),
       ...publishedLines(state),
       ...releaseLines('waits', listNewReleases(state)),
     ],
-    next: nextLine({ worst, newer, waitingRoles }, flags),
+    next: nextLine(verdict, `--repository ${shellWord(flags.repository)}`),
   };
 }
-
-/** An expired file that waits has to be signed again. */
-function isUnexpired({ targets, delegated }: RepositoryState, { role }: SignedRole, nowMs: number): boolean {
-  const file = role === 'targets' ? targets : delegated.get(role);
-  return file !== undefined && file.expiresAtMs > nowMs;
-}
-
-const maxSignersShown = 4;
 
 function roleRow(row: RoleReport, nowMs: number): string[] {
   const { role, by, version, signed, threshold, expiresMs, signers } = row;
@@ -190,68 +175,6 @@ function obstacleLines(obstacle: WritError | undefined, worst: RoleReport | unde
   if (obstacle === undefined) return [];
   const lines = worst === undefined ? [] : [`  a server cannot re-sign with these keys: ${obstacle.message}`];
   return [...lines, `  ${obstacle.hint}`];
-}
-
-interface Verdict extends Pick<Found, 'obstacle' | 'rollback'> {
-  readonly worst: RoleReport | undefined;
-  /** A newer version of that role, which only `writ refresh` has to publish. */
-  readonly newer: SignedRole | undefined;
-  readonly waitingRoles: readonly SignedRole[];
-  readonly ahead: number | undefined;
-}
-
-function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
-  const { worst, newer, waitingRoles, ahead, obstacle, rollback } = verdict;
-  const word = outcome.toUpperCase();
-  if (rollback !== undefined) return `${word} ${rollback.message} [${rollback.code}]`;
-  if (worst === undefined && obstacle !== undefined)
-    return `${word} a server cannot re-sign with these keys: ${obstacle.message} [${obstacle.code}]`;
-  if (worst === undefined && ahead !== undefined)
-    return `${word} the repository was signed by a clock that was ${timeLeft(ahead)} ahead [SIGNED_AHEAD]`;
-  if (worst === undefined) {
-    if (waitingRoles.length === 0) return `${word} every role is fresh`;
-    const verb = waitingRoles.length === 1 ? 'waits' : 'wait';
-    return `${word} ${rolesText(waitingRoles)} ${verb} for the online keys`;
-  }
-  const { role, by, condition, expiresMs = 0 } = worst;
-  if (newer !== undefined) return `${word} ${role} v${newer.version} is signed and waits for the online keys`;
-  const lost = by === undefined ? 'hosts accept nothing new' : 'hosts accept no new bundle of it';
-  switch (condition) {
-    case 'expired':
-      return `${word} ${role} has expired: ${lost}`;
-    case 'refused':
-      return `${word} ${role} is not signed by the keys that ${by ?? 'the root'} lists now: hosts refuse it`;
-    case 'unsigned':
-      return `${word} ${role} is not signed yet: its bundles cannot be published`;
-    default:
-      return `${word} ${role} expires in ${timeLeft(expiresMs - nowMs)}: then ${lost}`;
-  }
-}
-
-const maxRolesShown = 4;
-
-/** @returns as `targets v3, dns-team v2` */
-function rolesText(roles: readonly SignedRole[]): string {
-  const shown = roles.slice(0, maxRolesShown).map(({ role, version }) => `${role} v${version}`);
-  const more = roles.length - shown.length;
-  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
-}
-
-function nextLine(
-  { worst, newer, waitingRoles }: Pick<Verdict, 'worst' | 'newer' | 'waitingRoles'>,
-  { repository }: RepoStatusFlags,
-): string | undefined {
-  const place = `--repository ${shellWord(repository)}`;
-  if (worst === undefined && waitingRoles.length === 0) return undefined;
-  const { role = 'timestamp', signers = [], threshold = 1 } = worst ?? {};
-  if (role === 'root') {
-    const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
-    return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
-  }
-  if (isOnlineRole(role) || newer !== undefined) {
-    return `writ refresh ${place} --keys DIR   (where the online keys are)`;
-  }
-  return `writ sign --role ${role} ${place} --keys DIR   (${holdersText(threshold, signers.slice(0, maxSignersShown))})`;
 }
 
 function publishedLines(state: RepositoryState): string[] {

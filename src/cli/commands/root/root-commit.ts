@@ -6,6 +6,7 @@ import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { shortKeyId } from '../../../publisher/keys/signer-names.js';
+import { ignoredDetails } from '../../../publisher/repository/ignored-file.js';
 import { listNewReleases } from '../../../publisher/repository/listing.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { passedOverSnapshot } from '../../../publisher/repository/repository-state.js';
@@ -171,7 +172,7 @@ function detailsOf(plan: CommitPlan): Record<string, unknown> {
     missingKeys: missing,
     unconfirmedTeams: plan.unconfirmedTeams.map(({ role }) => role),
     newReleases: toSign.includes('snapshot') ? releaseDetails(listNewReleases(state)) : [],
-    ignored: state.ignored,
+    ...ignoredDetails(state.ignored),
   };
 }
 

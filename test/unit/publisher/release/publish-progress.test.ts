@@ -13,27 +13,30 @@ import { type SampleRepository, sampleRepository } from '../../../kit/repository
 const list = listOf(2000);
 const tree = (line: string) => ({ 'block.rpz': withLine(list, line), 'views/eu.yaml': 'eu: 1\n' });
 
-interface Said extends Amount {
+interface ReportedAmount extends Amount {
   readonly text: string;
 }
 
-function recordedReport(): WorkReport & { of(step: string): readonly Said[] } {
-  const said = new Map<string, Said[]>();
+function recordedReport(): WorkReport & { of(step: string): readonly ReportedAmount[] } {
+  const reported = new Map<string, ReportedAmount[]>();
   return {
     begin: () => undefined,
     progress: (step, amount, text = '') => {
-      said.set(step, [...(said.get(step) ?? []), { ...amount, text }]);
+      reported.set(step, [...(reported.get(step) ?? []), { ...amount, text }]);
     },
-    of: (step) => said.get(step) ?? [],
+    of: (step) => reported.get(step) ?? [],
   };
 }
 
-function requireGrows(said: readonly Said[], { unit, min }: { unit: Said['unit']; min: number }): void {
-  assert.ok(said.length >= min, `said ${said.length} times`);
-  for (const [index, { done, total, unit: actual }] of said.entries()) {
+function requireGrows(
+  reported: readonly ReportedAmount[],
+  { unit, min }: { unit: ReportedAmount['unit']; min: number },
+): void {
+  assert.ok(reported.length >= min, `reported ${reported.length} times`);
+  for (const [index, { done, total, unit: actual }] of reported.entries()) {
     assert.equal(actual, unit);
-    assert.equal(total, said[0]?.total);
-    assert.ok(done >= (said[index - 1]?.done ?? 0) && done <= total, `${done} of ${total}`);
+    assert.equal(total, reported[0]?.total);
+    assert.ok(done >= (reported[index - 1]?.done ?? 0) && done <= total, `${done} of ${total}`);
   }
 }
 
@@ -75,11 +78,11 @@ describe('how far work is', () => {
       report,
     });
     assert.deepEqual(checked.problems, []);
-    const said = report.of('archives');
-    requireGrows(said, { unit: 'bytes', min: 5 });
-    assert.equal(said[0]?.total, checked.archiveBytes * (2 + checked.deltas));
-    assert.equal(said.at(-1)?.done, said[0]?.total);
-    assert.equal(said[0]?.text, '1 of 1   dns-edge/stable.tar.br');
+    const reported = report.of('archives');
+    requireGrows(reported, { unit: 'bytes', min: 5 });
+    assert.equal(reported[0]?.total, checked.archiveBytes * (2 + checked.deltas));
+    assert.equal(reported.at(-1)?.done, reported[0]?.total);
+    assert.equal(reported[0]?.text, '1 of 1   dns-edge/stable.tar.br');
   });
 
   it('is said by an export, of what it copies and of what is there already', async () => {
@@ -96,10 +99,10 @@ describe('how far work is', () => {
         report,
       });
       assert.equal(result.copied, copied);
-      const said = report.of('export');
-      requireGrows(said, { unit: 'bytes', min: 6 });
-      assert.equal(said.at(-1)?.done, result.bytes);
-      assert.equal(said[0]?.total, result.bytes);
+      const reported = report.of('export');
+      requireGrows(reported, { unit: 'bytes', min: 6 });
+      assert.equal(reported.at(-1)?.done, result.bytes);
+      assert.equal(reported[0]?.total, result.bytes);
     }
   });
 });

@@ -82,7 +82,7 @@ describe('what a team has signed and nobody has taken live', () => {
     await repository.publish({ rule: '' }, { bundle: 'access', keys: other.keys });
     const first = await repository.refresh();
     assert.deepEqual(
-      [first.wentLive, first.ignored],
+      [first.wentLive, first.ignored.map(({ name }) => name)],
       [[{ role: 'access-team', version: 1 }], ['1.dns-team.json']],
     );
     await rejectsCode('REPOSITORY_INVALID', repository.refresh());
@@ -97,7 +97,7 @@ describe('what a team has signed and nobody has taken live', () => {
     assert.equal(third.release.serial, 2);
     const last = await repository.refresh();
     assert.deepEqual(last.wentLive, [{ role: 'access-team', version: 2 }]);
-    assert.ok(last.ignored.includes('9.dns-team.json'));
+    assert.ok(last.ignored.some(({ name }) => name === '9.dns-team.json'));
   });
 
   it('cannot bring back what was withdrawn: an older file of the team under a newer name is no new one', async () => {

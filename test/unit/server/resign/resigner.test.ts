@@ -5,7 +5,7 @@ import { WritError } from '../../../../src/core/errors.js';
 import type { OnlineRole } from '../../../../src/core/tuf/tuf-metadata.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import type { RepositoryState, RepositoryView } from '../../../../src/server/resign/repository-view.js';
-import { createResigner, type Resigner } from '../../../../src/server/resign/resigner.js';
+import { createResigner, type RefusedFile, type Resigner } from '../../../../src/server/resign/resigner.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
 const dayMs = 86_400_000;
@@ -57,13 +57,14 @@ function bench(): Bench {
   const results: string[] = [];
   const signer = {
     obstacle: () => result.obstacle,
-    resign: async (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly string[]> => {
+    resign: async (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly RefusedFile[]> => {
       calls.push(roles);
       await setImmediate();
       if (result.fail !== undefined) throw result.fail;
       const { pending } = fixture.state;
       const left = pending.filter((name) => result.ignored.includes(name));
-      if (!isDueByTime && left.length === pending.length) return left;
+      const refused = left.map((name) => ({ name, text: `${name} cannot be published` }));
+      if (!isDueByTime && left.length === pending.length) return refused;
       const signed = Object.entries(fixture.state.roles).map(([name, role]) => [
         name,
         roles.includes(name as OnlineRole)
@@ -75,7 +76,7 @@ function bench(): Bench {
           : role,
       ]);
       fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: left };
-      return left;
+      return refused;
     },
   };
   const resigner = createResigner({
@@ -297,6 +298,7 @@ describe('re-signing loop', () => {
 
 describe('a newer file of a team that the signer does not publish', () => {
   const file = '2.dns-team.json';
+  const namesOf = ({ resigner }: Bench) => resigner.status().setAside?.files.map(({ name }) => name);
 
   async function withIgnoredFile(): Promise<Bench> {
     const one = bench();
@@ -309,11 +311,11 @@ describe('a newer file of a team that the signer does not publish', () => {
 
   it('is set aside without a failure, and a publish by another role is signed at once', async () => {
     const one = await withIgnoredFile();
-    assert.deepEqual([one.resigner.status().setAside?.files, one.results], [[file], []]);
+    assert.deepEqual([namesOf(one), one.results], [[file], []]);
     one.fixture.state = { ...one.fixture.state, pending: [file, '2.targets.json'] };
     await one.clock.advance(watchEveryMs);
     await settle();
-    assert.deepEqual([one.resigner.status().setAside?.files, one.results], [[file], ['success']]);
+    assert.deepEqual([namesOf(one), one.results], [[file], ['success']]);
     assert.deepEqual([one.resigner.status().failure, one.fixture.state.pending], [undefined, [file]]);
     await one.resigner.stop();
   });

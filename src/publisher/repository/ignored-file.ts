@@ -1,0 +1,38 @@
+// A newer file of a role that is not published, because hosts would refuse it: the cause, and what helps. Pure.
+import type { ErrorCode, WritError } from '../../core/errors.js';
+
+export interface IgnoredFile {
+  /** As `2.dns-team.json`. */
+  readonly name: string;
+  readonly cause: WritError;
+}
+
+/** Files below targets/ that were not uploaded, or not completely. */
+const archiveCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'TARGET_MISSING',
+  'DOWNLOAD_TRUNCATED',
+  'DOWNLOAD_TOO_LARGE',
+  'DOWNLOAD_DIGEST',
+]);
+
+/** @returns as `2.dns-team.json cannot be published: the archive targets/… is missing [TARGET_MISSING]` */
+export function ignoredText({ name, cause }: IgnoredFile): string {
+  return `${name} cannot be published: ${cause.message} [${cause.code}]`;
+}
+
+/** @returns what makes the file acceptable, or a newer one of its role */
+export function ignoredHint({ name, cause }: IgnoredFile): string {
+  const role = name.replace(/^\d+\.(.*)\.json$/, '$1');
+  if (archiveCodes.has(cause.code))
+    return `Upload targets/ of the repository in which ${role} signed, then run \`writ refresh\`.`;
+  if (cause.code === 'METADATA_EXPIRED') return `Run \`writ sign --role ${role}\` with its keys.`;
+  return `Publish again, with the keys of ${role}.`;
+}
+
+/** @returns for --json: the names alone, and each with its cause */
+export function ignoredDetails(files: readonly IgnoredFile[]): Readonly<Record<string, unknown>> {
+  return {
+    ignored: files.map(({ name }) => name),
+    ignoredCauses: files.map(({ name, cause }) => ({ name, code: cause.code, message: cause.message })),
+  };
+}
