@@ -2,7 +2,12 @@
 import type { WritError } from '../../core/errors.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { isOnlineRole } from '../../core/tuf/tuf-metadata.js';
-import { type IgnoredFile, ignoredHint, ignoredText } from '../../publisher/repository/ignored-file.js';
+import {
+  damagedHint,
+  type IgnoredFile,
+  ignoredHint,
+  ignoredText,
+} from '../../publisher/repository/ignored-file.js';
 import type { SnapshotVerdict } from '../../publisher/repository/seen-files.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { RoleReport } from '../../publisher/upkeep/role-report.js';
@@ -15,6 +20,7 @@ const verdicts = {
   waiting: 'warn',
   expired: 'FAIL',
   refused: 'FAIL',
+  damaged: 'FAIL',
 } as const;
 
 export const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
@@ -51,13 +57,15 @@ export function verdictLine(outcome: string, verdict: StatusVerdict, nowMs: numb
 }
 
 /** @returns the condition of a role that is not fresh, and its effect */
-function roleText({ role, by, condition, expiresMs = 0 }: RoleReport, nowMs: number): string {
+function roleText({ role, by, condition, problem, expiresMs = 0 }: RoleReport, nowMs: number): string {
   const lost = by === undefined ? 'hosts accept nothing new' : 'hosts accept no new bundle of it';
   switch (condition) {
     case 'expired':
       return `${role} has expired: ${lost}`;
     case 'refused':
       return `${role} is not signed by the keys that ${by ?? 'the root'} lists now: hosts refuse it`;
+    case 'damaged':
+      return `${problem?.message}: ${lost} (${role}) [${problem?.code}]`;
     case 'unsigned':
       return `${role} is not signed yet: its bundles cannot be published`;
     default:
@@ -79,6 +87,12 @@ export function ignoredLines(verdict: StatusVerdict): string[] {
   });
 }
 
+/** @returns the remedy where the listed file of a team is missing or damaged */
+export function damagedLines(worst: RoleReport | undefined): string[] {
+  if (worst?.condition !== 'damaged') return [];
+  return [`  ${damagedHint(`${worst.version}.${worst.role}.json`)}`];
+}
+
 const maxRolesShown = 4;
 
 /** @returns as `targets v3, dns-team v2` */
@@ -96,7 +110,8 @@ export const maxSignersShown = 4;
  */
 export function nextLine(verdict: StatusVerdict, place: string): string | undefined {
   const { newer, waitingRoles } = verdict;
-  const worst = namesIgnored(verdict) ? undefined : verdict.worst;
+  const isSignature = !namesIgnored(verdict) && verdict.worst?.condition !== 'damaged';
+  const worst = isSignature ? verdict.worst : undefined;
   if (worst === undefined && waitingRoles.length === 0) return undefined;
   const { role = 'timestamp', signers = [], threshold = 1 } = worst ?? {};
   if (role === 'root') {

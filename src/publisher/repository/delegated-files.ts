@@ -1,9 +1,15 @@
-// The files of delegated roles as they are in a repository: what hosts see, and what waits to go live. A file counts
-// when the keys that the delegating targets name have signed it, and when it speaks of nothing but its own paths.
+// The files of delegated roles as they are in a repository: what hosts see, and what waits to go live. A file counts when the
+// keys that the delegating targets name have signed it. One that waits must list only its own paths.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
-import { delegationAuthority, isNamedBy, requireThreshold } from '../../core/tuf/metadata-checks.js';
+import {
+  delegationAuthority,
+  isNamedBy,
+  requireDigests,
+  requireThreshold,
+  requireVersion,
+} from '../../core/tuf/metadata-checks.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import {
   type DelegatedRole,
@@ -84,7 +90,7 @@ export function findNewestDelegated(
   const ignored: IgnoredFile[] = [];
   for (const role of delegatedRolesOf(targets)) {
     const live = publishedVersion(listed, role.name);
-    const read = (version: number) => readNewer(layout, targets, role, version);
+    const read = (version: number) => readWaiting(layout, targets, role, version);
     const newest = findNewest(layout, role.name, live, read);
     if (newest.file !== undefined) delegated.set(role.name, newest.file);
     ignored.push(...newest.ignored);
@@ -123,7 +129,8 @@ export function versionIn(meta: Meta, role: string): number {
 }
 
 /**
- * Reads one file of a delegated role under the keys of its delegator.
+ * Reads one file of a delegated role under the keys of its delegator. Hosts ignore entries outside the paths of the role, which
+ * a published file has after its paths were narrowed.
  * @throws WritError METADATA_MISSING, METADATA_MALFORMED, SIGNATURE_*, DELEGATION_REFUSED
  */
 export function readDelegatedFile(
@@ -140,8 +147,56 @@ export function readDelegatedFile(
   }
   const file = parseEnvelope(bytes, 'targets', role.name);
   requireThreshold(file, delegationAuthority(delegator, role));
-  requireOwnPaths(file, role);
+  requireNoDelegations(file, role);
   return file;
+}
+
+/**
+ * Reads the file of a role that a snapshot lists.
+ * @throws WritError as readDelegatedFile; METADATA_MIX where the file differs from the listed one
+ */
+export function readListedFile(
+  layout: RepositoryLayout,
+  delegator: ParsedFile<'targets'>,
+  role: DelegatedRole,
+  meta: MetaFile,
+): ParsedFile<'targets'> {
+  const file = readDelegatedFile(layout, delegator, role, meta.version);
+  requireDigests(role.name, meta, file.bytes);
+  requireVersion(role.name, meta, file.signed.version);
+  return file;
+}
+
+/** A listed file of a team that hosts cannot read, or refuse. */
+export interface RefusedListing {
+  readonly role: string;
+  /** As `2.dns-team.json`. */
+  readonly name: string;
+  readonly cause: WritError;
+  /** The keys of the team changed, and the team has not signed since. */
+  readonly hasOtherKeys: boolean;
+}
+
+/** @returns by role the files that a snapshot lists and that hosts refuse under these targets */
+export function findRefusedListings(
+  layout: RepositoryLayout,
+  meta: Meta,
+  targets: ParsedFile<'targets'>,
+): ReadonlyMap<string, RefusedListing> {
+  const found = new Map<string, RefusedListing>();
+  for (const role of delegatedRolesOf(targets)) {
+    const listed = listedFile(meta, role.name);
+    if (listed === undefined) continue;
+    try {
+      readListedFile(layout, targets, role, listed);
+    } catch (error) {
+      if (!isWritError(error) || error.code.startsWith('DISK_')) throw error;
+      const name = metadataName(role.name, listed.version);
+      const hasOtherKeys = error.code.startsWith('SIGNATURE_');
+      found.set(role.name, { role: role.name, name, cause: error, hasOtherKeys });
+    }
+  }
+  return found;
 }
 
 /** @throws WritError as readDelegatedFile; METADATA_MIX for a file of another version */
@@ -156,6 +211,13 @@ function readNewer(
   return file;
 }
 
+/** @throws WritError as readNewer; DELEGATION_REFUSED for entries outside the paths of the role */
+function readWaiting(...reading: Parameters<typeof readNewer>): ParsedFile<'targets'> {
+  const file = readNewer(...reading);
+  requireOwnPaths(file, reading[2]);
+  return file;
+}
+
 /** A copy of an older file under a newer name is not newer. @throws WritError METADATA_MIX */
 export function requireOwnVersion({ name, signed }: ParsedFile<'targets'>, version: number): void {
   if (signed.version === version) return;
@@ -167,11 +229,16 @@ export function requireOwnVersion({ name, signed }: ParsedFile<'targets'>, versi
 /** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */
 function requireOwnPaths({ signed }: ParsedFile<'targets'>, role: DelegatedRole): void {
   const foreign = Object.keys(signed.targets).find((path) => !matchesPath(role, path));
+  if (foreign === undefined) return;
+  throw new WritError('DELEGATION_REFUSED', `${role.name} lists ${foreign}, which is not its path`, {
+    facts: { role: role.name, target: foreign },
+  });
+}
+
+function requireNoDelegations({ signed }: ParsedFile<'targets'>, role: DelegatedRole): void {
   const further = signed.delegations?.roles[0]?.name;
-  if (foreign === undefined && further === undefined) return;
-  const what =
-    foreign === undefined ? `delegates further, to ${further}` : `lists ${foreign}, which is not its path`;
-  throw new WritError('DELEGATION_REFUSED', `${role.name} ${what}`, {
-    facts: { role: role.name, target: foreign, to: further },
+  if (further === undefined) return;
+  throw new WritError('DELEGATION_REFUSED', `${role.name} delegates further, to ${further}`, {
+    facts: { role: role.name, to: further },
   });
 }

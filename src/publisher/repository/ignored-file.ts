@@ -29,6 +29,11 @@ export function ignoredHint({ name, cause }: IgnoredFile): string {
   return `Publish again, with the keys of ${role}.`;
 }
 
+/** @param name of a listed file of a team that is missing or differs. @returns the remedy */
+export function damagedHint(name: string): string {
+  return `Restore metadata/${name} from a copy of the repository. If a stolen key listed a file that never existed: docs/operations.md, "A stolen online key".`;
+}
+
 /** @returns for --json: the names alone, and each with its cause */
 export function ignoredDetails(files: readonly IgnoredFile[]): Readonly<Record<string, unknown>> {
   return {

@@ -4,6 +4,7 @@ import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
+import { findRefusedListings, type RefusedListing } from '../repository/delegated-files.js';
 import { type IgnoredFile, ignoredHint, ignoredText } from '../repository/ignored-file.js';
 import { handedOverBy, listNewReleases } from '../repository/listing.js';
 import type { MissingFiles } from '../repository/live-files.js';
@@ -113,6 +114,8 @@ async function signAgain(
     newReleases: listNewReleases(state),
     /** The published snapshot that listed missing files; left out where it was used. */
     ...given({ passedOver: passedOverSnapshot(read) }),
+    /** Listed files of teams that are missing or damaged: hosts accept no new release of these teams. */
+    damaged: listDamaged(state),
     /** Newer files that hosts would refuse and that were not published. */
     ignored: state.ignored,
   };
@@ -148,6 +151,11 @@ function requireNothingIgnored(state: RepositoryState, files: readonly IgnoredFi
     hint: ignoredHint(first),
     cause: first.cause,
   });
+}
+
+function listDamaged({ layout, live, targets, delegated }: RepositoryState): readonly RefusedListing[] {
+  const refused = findRefusedListings(layout, live.snapshot.signed.meta, targets);
+  return [...refused.values()].filter(({ role, hasOtherKeys }) => !hasOtherKeys && !delegated.has(role));
 }
 
 /** A team delays only its own releases: the server goes on without a file of a team. */

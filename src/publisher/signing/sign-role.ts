@@ -119,7 +119,10 @@ export async function signDelegations(
   const { targets } = state;
   const before = { ...targets, signed: { ...targets.signed, delegations: plan.delegations } };
   const file = await writeRole(signing, plan.targets, before, plan.ours);
-  const delegated = [...state.delegated].filter(([role, one]) => isAuthorisedFile(file, role, one));
+  const isKept = ([role, one]: [string, ParsedFile<'targets'>]): boolean =>
+    isAuthorisedFile(file, role, one) ||
+    (state.live.delegated.get(role) === one && isSignedFor(file, role, one));
+  const delegated = [...state.delegated].filter(isKept);
   return { ...state, targets: file, delegated: new Map(delegated) };
 }
 
@@ -222,5 +225,11 @@ export function isAuthorisedFile(
   const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
   if (delegated === undefined) return false;
   const ownPaths = Object.keys(file.signed.targets).every((path) => matchesPath(delegated, path));
-  return ownPaths && isVouched(file, delegationAuthority(targets, delegated));
+  return ownPaths && isSignedFor(targets, role, file);
+}
+
+/** @returns whether a file of a role is signed by the keys of its delegation: hosts then ignore entries outside the paths */
+function isSignedFor(targets: ParsedFile<'targets'>, role: string, file: ParsedFile<'targets'>): boolean {
+  const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
+  return delegated !== undefined && isVouched(file, delegationAuthority(targets, delegated));
 }

@@ -29,7 +29,7 @@ import {
 } from '../../core/tuf/tuf-metadata.js';
 import type { WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
+import { delegatedRolesOf, readListedFile } from '../repository/delegated-files.js';
 import { handedOverBy, isInForce } from '../repository/listing.js';
 import { readLoosely } from '../repository/loose-metadata.js';
 import {
@@ -146,7 +146,7 @@ export function checkRoles(
     } else if (waitsToSign(layout, targets, role, meta)) {
       const text = 'has not signed since its keys changed: hosts keep its releases until it signs';
       findings.note(`${role.name} ${text} (writ sign --role ${role.name})`);
-    } else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
+    } else check(metadataName(role.name, meta.version), () => readListedFile(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
 }
@@ -194,18 +194,6 @@ function noteUnreachable(
     const text = `is above ${maxVersionAfterGap}, does not follow version ${published}, and is never published. A stolen key may have signed it; \`writ repo gc\` removes it`;
     findings.note(`metadata/${metadataName(role, version)} ${text}`);
   }
-}
-
-function readTeam(
-  layout: RepositoryLayout,
-  delegator: ParsedFile<'targets'>,
-  role: DelegatedRole,
-  meta: MetaFile,
-): ParsedFile<'targets'> {
-  const file = readDelegatedFile(layout, delegator, role, meta.version);
-  requireDigests(role.name, meta, file.bytes);
-  requireVersion(role.name, meta, file.signed.version);
-  return file;
 }
 
 const maxBytesOf = metadataBytesByRole(limits);

@@ -1,20 +1,22 @@
 // Every role of a repository as somebody has to look after it: version, signatures, days left, and who signs. Pure over
 // a repository's state; words are the command's.
+import type { ErrorCode } from '../../core/errors.js';
 import { type Authority, delegationAuthority, rootAuthority } from '../../core/tuf/metadata-checks.js';
 import { countValidSigners } from '../../core/tuf/signature-schemes.js';
 import type { ParsedFile, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey } from '../keys/signer-names.js';
-import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
+import { delegatedRolesOf, findRefusedListings, versionIn } from '../repository/delegated-files.js';
 import { livesOf } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { readRoleValidityMs } from '../signing/sign-role.js';
 
 /**
- * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `unsigned`: no key has signed it yet;
+ * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `damaged`: hosts cannot read the listed file, or refuse it;
+ * `unsigned`: no key has signed it yet;
  * `waiting`: its first version is signed and waits for the online keys;
  * `soon`: it expires within the time that was asked for.
  */
-type RoleCondition = 'fresh' | 'soon' | 'unsigned' | 'waiting' | 'expired' | 'refused';
+type RoleCondition = 'fresh' | 'soon' | 'unsigned' | 'waiting' | 'expired' | 'refused' | 'damaged';
 
 export interface RoleReport {
   readonly role: string;
@@ -31,6 +33,8 @@ export interface RoleReport {
   /** Absent before its first file. */
   readonly expiresMs?: number;
   readonly condition: RoleCondition;
+  /** Why hosts refuse the listed file of a delegated role. */
+  readonly problem?: { readonly code: ErrorCode; readonly message: string };
 }
 
 /** @returns one row a role: root, targets with the roles they delegate to, snapshot, timestamp */
@@ -44,6 +48,7 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
     const report = { role, ...describe(live[role], authority, live.root, age(lives[role])) };
     return outdated.some((one) => one === role) ? { ...report, condition: 'refused' } : report;
   };
+  const refused = findRefusedListings(state.layout, live.snapshot.signed.meta, live.targets);
   const teams = delegatedRolesOf(live.targets).map((role): RoleReport => {
     const authority = delegationAuthority(live.targets, role);
     const row = { role: role.name, by: 'targets' };
@@ -62,8 +67,12 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
         version,
         condition: 'waiting',
       };
-    const condition = version === 0 ? 'unsigned' : 'refused';
-    return { ...row, version, signed: 0, ...whoSigns(authority, live.targets), condition };
+    const own = { ...row, version, signed: 0, ...whoSigns(authority, live.targets) };
+    const listing = refused.get(role.name);
+    if (listing === undefined) return { ...own, condition: version === 0 ? 'unsigned' : 'refused' };
+    const { code, message } = listing.cause;
+    const condition = listing.hasOtherKeys ? 'refused' : 'damaged';
+    return { ...own, condition, problem: { code, message } };
   });
   return [top('root'), top('targets'), ...teams, top('snapshot'), top('timestamp')];
 }

@@ -1,7 +1,12 @@
 // `writ refresh`: signs snapshot and timestamp again, and takes targets that wait for them live.
 import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
-import { ignoredDetails, ignoredHint, ignoredText } from '../../../publisher/repository/ignored-file.js';
+import {
+  damagedHint,
+  ignoredDetails,
+  ignoredHint,
+  ignoredText,
+} from '../../../publisher/repository/ignored-file.js';
 import { openOnlineSigners } from '../../../publisher/signing/online-signing.js';
 import { type ResignResult, resignOnline } from '../../../publisher/signing/resign-online.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
@@ -47,13 +52,15 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);
     warnOfPassedOver(result.passedOver, context.reporter);
+    for (const { name, cause } of result.damaged)
+      context.reporter.warn(`${cause.message} [${cause.code}]: ${damagedHint(name)}`);
     for (const file of result.ignored) context.reporter.warn(`${ignoredText(file)}. ${ignoredHint(file)}`);
     return answer(result, flags);
   },
 };
 
 function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
-  const { versions, targetsBefore, wentLive, newReleases, ignored, signedAheadMs } = result;
+  const { versions, targetsBefore, wentLive, newReleases, ignored, damaged, signedAheadMs } = result;
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
@@ -67,6 +74,7 @@ function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
       wentLive,
       newReleases: releaseDetails(newReleases),
       ...ignoredDetails(ignored),
+      damaged: damaged.map(({ name, cause }) => ({ name, code: cause.code, message: cause.message })),
       ...given({ signedAheadMs }),
     },
     lines: [

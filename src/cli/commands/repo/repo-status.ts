@@ -21,6 +21,7 @@ import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import {
+  damagedLines,
   ignoredLines,
   maxSignersShown,
   nextLine,
@@ -134,6 +135,7 @@ function answer(
       verdictLine(outcome, verdict, nowMs),
       ...(rollback === undefined ? [] : [`  ${rollback.hint}`]),
       ...(newerSnapshot === undefined ? [] : [`  ${newerSnapshot}`]),
+      ...damagedLines(worst),
       ...ignoredLines(verdict),
       ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
