@@ -1,13 +1,14 @@
 // The answer of /healthz: is this repository readable, and will hosts still accept it? Pure.
 // `critical` (503) only for what a host would refuse now; what a person has to do in time is a warning.
 import type { ErrorCode } from '../core/errors.js';
+import type { ServerStateCode } from '../core/status/host-health.js';
 import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './resign/repository-view.js';
 import { type ResignStatus, setAsideText } from './resign/resigner.js';
 
 interface HealthReason {
   readonly level: 'warning' | 'critical';
-  readonly code: ErrorCode | 'EXPIRES_SOON' | 'PUBLISH_PENDING';
+  readonly code: ErrorCode | ServerStateCode;
   readonly message: string;
 }
 

@@ -2,50 +2,22 @@
 // functions.
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { errorPage } from '../../core/error-docs.js';
-import type { HostStateCode } from '../../core/status/host-health.js';
+import { fleetStates, hostStates, type StatePage, serverStates } from './state-codes.js';
 
 const columns = 80;
 const nameColumns = 11;
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-/** States that `writ status` and `writ health` print in brackets like error codes. */
-const hostStates: Readonly<
-  Record<HostStateCode, { readonly meaning: string; readonly effect: string; readonly hint: string }>
-> = {
-  NOTHING_ACTIVE: {
-    meaning: 'The host has no active policy: no release was activated yet.',
-    effect: 'None is active. Workers use what they had before.',
-    hint: '`writ pull` activates the first release, or reports why it cannot.',
-  },
-  NO_AGENT: {
-    meaning: 'No agent runs on this host, so that nothing is pulled automatically.',
-    effect: 'The active policy stays. New releases and withdrawals arrive only by `writ pull`.',
-    hint: 'Start the agent (`systemctl start writ-agent`). If a timer runs `writ pull`, nothing is wrong.',
-  },
-  STALE: {
-    meaning:
-      'The host has not verified for longer than `staleAfter` that its metadata is current: the repository is not reached, or an agent that should poll does not.',
-    effect: 'The active policy stays. After `maxStale` the commands of `onStale` are run.',
-    hint: '`writ pull` reports why the repository is not reached.',
-  },
-  FROZEN: {
-    meaning:
-      'A role of the metadata has expired: the server does not sign snapshot and timestamp again, people have not signed their role, or a cache serves an old copy.',
-    effect: 'The active policy stays. No newer release is accepted until the role is signed.',
-    hint: 'Run `writ repo status` where the repository is, and `writ refresh` or `writ sign --role` for the expired role. `writ help METADATA_EXPIRED` has more.',
-  },
-  REFUSED: {
-    meaning:
-      'The host refuses the metadata that the repository serves: a signature, a version or a digest is wrong.',
-    effect: 'The active policy stays. No newer release is accepted until the metadata verifies.',
-    hint: '`writ status` shows the code of the refusal beside this one. `writ help CODE` explains it.',
-  },
-  EXPIRES_SOON: {
-    meaning: 'A role of the metadata expires soon, and hosts then accept nothing new.',
-    effect: 'The active policy stays, also after the expiry.',
-    hint: 'For snapshot and timestamp: `writ refresh`, or start the server with the online keys. For other roles: `writ sign --role`, or `writ root rotate` for the root.',
-  },
-};
+/** Each code that is no error, with what it is a state of. */
+const states: ReadonlyMap<string, StatePage & { readonly kind: string }> = new Map(
+  [
+    [fleetStates, 'a finding of the fleet, no error'] as const,
+    [serverStates, 'a state of a repository, no error'] as const,
+    [hostStates, 'a state of the host, no error'] as const,
+  ].flatMap(([pages, kind]) =>
+    Object.entries(pages).map(([code, page]) => [code, { ...page, kind }] as const),
+  ),
+);
 
 interface CodePage {
   readonly code: string;
@@ -62,12 +34,11 @@ function pageOf(name: string): CodePage | undefined {
     const { kind, exit, meaning, effect, hint } = errorPage(code);
     return { code, kind: `${kind}, ${exit}`, meaning, effect, hint };
   }
-  if (!Object.hasOwn(hostStates, typed)) return undefined;
-  const kind = 'a state of the host, no error';
-  return { code: typed, kind, ...hostStates[typed as HostStateCode] };
+  const state = states.get(typed);
+  return state && { code: typed, ...state };
 }
 
-/** @param name as typed, in any case. @returns the page of the error or host state with this code; undefined for another text */
+/** @param name as typed, in any case. @returns the page of the error or state with this code; undefined for another text */
 export function codeText(name: string): string | undefined {
   const page = pageOf(name);
   if (page === undefined) return undefined;

@@ -11,6 +11,9 @@ export type HealthLevel = 'ok' | 'warning' | 'critical';
 /** A state of a host that is not an error. `writ help CODE` explains each. */
 export type HostStateCode = 'NOTHING_ACTIVE' | 'NO_AGENT' | 'STALE' | 'FROZEN' | 'REFUSED' | 'EXPIRES_SOON';
 
+/** A state in /healthz of `writ serve` that is not an error. `writ help CODE` explains each. */
+export type ServerStateCode = 'EXPIRES_SOON' | 'PUBLISH_PENDING';
+
 export interface HealthFinding {
   readonly level: Exclude<HealthLevel, 'ok'>;
   /** An error code, or the code of a state that is not an error. */

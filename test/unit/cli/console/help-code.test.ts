@@ -21,11 +21,18 @@ describe('the help on a code', () => {
     }
   });
 
-  it('explains each code in brackets of status and health that is no error', () => {
-    const source = fs.readFileSync('src/core/status/host-health.ts', 'utf8');
-    const [, list = ''] = /type HostStateCode =([^;]*);/.exec(source) ?? [];
-    const states = [...list.matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code);
-    assert.ok(states.includes('STALE') && states.includes('NO_AGENT'));
+  it('explains each code of status, health, /healthz and a fleet that is no error', () => {
+    const places = [
+      ['src/core/status/host-health.ts', /type HostStateCode =([^;]*);/, 'STALE'],
+      ['src/core/status/host-health.ts', /type ServerStateCode =([^;]*);/, 'PUBLISH_PENDING'],
+      ['src/core/fleet/answers.ts', /interface FleetFinding \{[^}]*?readonly code:([^;]*);/, 'ROLE_ENDS'],
+    ] as const;
+    const states = places.flatMap(([path, pattern, known]) => {
+      const [, list = ''] = pattern.exec(fs.readFileSync(path, 'utf8')) ?? [];
+      const codes = [...list.matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code);
+      assert.ok(codes.includes(known), path);
+      return codes;
+    });
     for (const code of states)
       assert.match(codeText(code) ?? '', new RegExp(`^${code}\n\n[^]*\nPolicy [^]*\nWhat to do `), code);
   });
