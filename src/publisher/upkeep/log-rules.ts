@@ -133,13 +133,17 @@ function isSameWithdrawal(one: Withdrawal, other: Withdrawal | undefined): boole
 }
 
 /**
- * A delegation moves listed releases between roles. A release that hosts did not see in the other role is published by it.
- * @param isMoved true for a release that hosts saw in another role
+ * A delegation moves listed releases between roles. A release that hosts did not see in the other role is published by it. A
+ * release with withdrawn serials is new in this role with the withdrawal of the other role, which made it.
+ * @param isMoved true for a release that hosts saw in another role, with the same withdrawal
  */
 export function asMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) => boolean): ReleaseAct[] {
-  return acts.map((act) =>
-    (act.kind === 'publish' || act.kind === 'change') && isMoved(act) ? { ...act, kind: 'move' } : act,
-  );
+  return acts.map((act) => {
+    const isNew = act.kind === 'withdraw' && act.fromSerial === undefined;
+    if (!(isNew || act.kind === 'publish' || act.kind === 'change') || !isMoved(act)) return act;
+    const { withdrawn: _, reason: __, ...release } = act;
+    return { ...release, kind: 'move' };
+  });
 }
 
 /** @returns what changed in who may sign for whom */

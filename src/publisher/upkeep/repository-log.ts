@@ -172,11 +172,18 @@ interface SeenMetadata extends SeenVersions {
 /** @returns the releases of the versions of a role that hosts saw, as texts for a comparison */
 function listSeenReleases(role: string, versions: RoleVersions['versions'], seen: SeenVersions): string[] {
   const published = versions.filter(({ version }) => !isUnseenVersion(seen, role, version));
-  return published.flatMap(({ file }) => releaseActs({}, file.signed.targets)).map(describeRelease);
+  return published
+    .flatMap(({ file }) => releaseActs({}, file.signed.targets))
+    .flatMap((act) => [describeRelease(act), describeWithdrawal(act)]);
 }
 
 function describeRelease({ bundle, channel, toSerial, revision }: ReleaseAct): string {
   return JSON.stringify([bundle, channel, toSerial, revision]);
+}
+
+/** With the withdrawal, because a key may sign another one with the release. */
+function describeWithdrawal(act: ReleaseAct): string {
+  return JSON.stringify([describeRelease(act), act.withdrawn, act.reason]);
 }
 
 function targetsEntries(
@@ -199,7 +206,8 @@ function targetsEntries(
     const kept = left.filter(([path]) => !handed.has(path));
     const delegated = delegationActs(before?.file.signed, signed);
     const released = releaseActs(Object.fromEntries(kept), signed.targets);
-    const isMoved = (act: ReleaseAct): boolean => seenBefore.has(describeRelease(act));
+    const isMoved = (act: ReleaseAct): boolean =>
+      seenBefore.has(act.kind === 'withdraw' ? describeWithdrawal(act) : describeRelease(act));
     const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released, isMoved))];
     return entriesOf('targets', one, { acts, before, seen });
   });

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
+import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
 import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../../../src/trust/store/trust-store.js';
@@ -9,7 +11,11 @@ import { runWrit } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, type Team } from '../../../kit/repository/delegated-repository.js';
 import { live, stateOf } from '../../../kit/repository/delegating.js';
-import { type SampleRepository, sampleRepository } from '../../../kit/repository/sample-repository.js';
+import {
+  changeOptions,
+  type SampleRepository,
+  sampleRepository,
+} from '../../../kit/repository/sample-repository.js';
 
 /** The team published `dns-edge` and `access`; then `access` returned to the targets. */
 async function narrowed(
@@ -77,6 +83,25 @@ describe('a published file of a team that lists a path outside its narrowed path
     assert.deepEqual(Object.keys(stateOf(repository).delegated.get('dns-team')?.signed.targets ?? {}), [
       'dns-edge/stable.tar.br',
     ]);
+  });
+});
+
+describe('a release with withdrawn serials that returns to the targets', () => {
+  it('is a move in the log, because the team made the withdrawal', async () => {
+    using dir = tempDir();
+    const { repository } = await narrowed(dir, async (before) => {
+      const keys = dir.join('team-dns-team');
+      await before.publish({ rule: 'two' }, { bundle: 'access', keys });
+      const withdrawal = { bundle: 'access', serials: [2], reason: 'wrong' };
+      await withdrawRelease(withdrawal, changeOptions(before, { keys }));
+      await before.refresh();
+    });
+    const { entries } = readRepositoryLog({ repository: repository.directory, clock: repository.clock });
+    const acts = entries.flatMap(({ role, act }) =>
+      'bundle' in act && act.bundle === 'access' ? [`${role} ${act.kind} ${act.toSerial}`] : [],
+    );
+    const expected = ['dns-team publish 1', 'dns-team publish 2', 'dns-team withdraw 1', 'targets move 1'];
+    assert.deepEqual(acts.toSorted(), expected);
   });
 });
 

@@ -146,12 +146,20 @@ describe('#releaseActs', () => {
 });
 
 describe('#asMoves', () => {
-  it('makes moves of what a delegation lists, and leaves withdrawals and removals', () => {
+  it('makes moves of what a delegation lists, and leaves removals and promotions', () => {
     const kinds = ['publish', 'change', 'withdraw', 'remove', 'promote'] as const;
     const acts = kinds.map((kind) => ({ kind, bundle: 'b', channel: 'c' }));
     assert.deepEqual(
       asMoves(acts, () => true).map(({ kind }) => kind),
-      ['move', 'move', 'withdraw', 'remove', 'promote'],
+      ['move', 'move', 'move', 'remove', 'promote'],
+    );
+  });
+
+  it('leaves the withdrawal of a release that the role listed before', () => {
+    const act = { kind: 'withdraw', bundle: 'b', channel: 'c', fromSerial: 2, withdrawn: [2] } as const;
+    assert.deepEqual(
+      asMoves([act], () => true),
+      [act],
     );
   });
 });
