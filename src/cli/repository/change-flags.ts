@@ -9,6 +9,7 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
 import { defaultDeltas } from '../../publisher/release/moved-deltas.js';
 import { ignoredDetails } from '../../publisher/repository/ignored-file.js';
+import type { PassedOver } from '../../publisher/repository/passed-over.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
@@ -92,10 +93,16 @@ export function narrateSigned(
   reporter.finish('verify', 'with our own client, from the first root');
 }
 
-/** @param version of the published snapshot where an older one was used */
-export function warnOfPassedOver(version: number | undefined, reporter: Reporter): void {
-  if (version === undefined) return;
+const maxPassedOver = 20;
+
+/** Names what `--accept-missing` leaves out, because a file may be lost in place of one that never existed. */
+export function warnOfPassedOver(passedOver: PassedOver | undefined, reporter: Reporter): void {
+  if (passedOver === undefined) return;
+  const { version, missing } = passedOver;
   reporter.warn(`snapshot v${version} lists missing files: the newest snapshot with existing files was used`);
+  for (const name of missing.slice(0, maxPassedOver))
+    reporter.warn(`${name} is missing: its releases are unknown, and are left out`);
+  if (missing.length > maxPassedOver) reporter.warn(`and ${missing.length - maxPassedOver} more files`);
 }
 
 /** A signer's clock that is behind what was signed is no failure, and may be the one that is right. */

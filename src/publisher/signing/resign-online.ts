@@ -8,13 +8,9 @@ import { findRefusedListings, type RefusedListing } from '../repository/delegate
 import { type IgnoredFile, ignoredHint, ignoredText } from '../repository/ignored-file.js';
 import { handedOverBy, listNewReleases } from '../repository/listing.js';
 import type { MissingFiles } from '../repository/live-files.js';
+import { findPassedOver } from '../repository/passed-over.js';
 import { metadataName } from '../repository/repository-layout.js';
-import {
-  isWaiting,
-  passedOverSnapshot,
-  type RepositoryState,
-  readRepositoryState,
-} from '../repository/repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import {
   type RepositoryWriter,
   type WriterOptions,
@@ -112,8 +108,8 @@ async function signAgain(
     wentLive: listWaitingRoles(state),
     /** Releases that hosts see now, and did not see before. */
     newReleases: listNewReleases(state),
-    /** The published snapshot that listed missing files; left out where it was used. */
-    ...given({ passedOver: passedOverSnapshot(read) }),
+    /** What was left out with a published snapshot that lists missing files; absent where that snapshot was used. */
+    ...given({ passedOver: findPassedOver(read) }),
     /** Listed files of teams that are missing or damaged: hosts accept no new release of these teams. */
     damaged: listDamaged(state),
     /** Newer files that hosts would refuse and that were not published. */

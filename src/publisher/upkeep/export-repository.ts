@@ -28,6 +28,7 @@ import {
 } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { type LockWait, withRepository } from '../repository/repository-writer.js';
+import { judgePublishedSnapshot } from '../repository/seen-files.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 
 export interface ExportOptions extends LockWait {
@@ -45,7 +46,8 @@ export type ExportResult = Awaited<ReturnType<typeof exportRepository>>;
 
 /**
  * Exports what is live.
- * @returns the releases that were exported, and how many of their archives had to be copied
+ * @returns the releases that were exported, how many of their archives had to be copied, and whether the published snapshot lists
+ *   older files than another one
  * @throws WritError USAGE, REPOSITORY_EXISTS (the directory holds something else), RELEASE_UNKNOWN,
  *   REPOSITORY_LOCKED, REPOSITORY_INVALID, PATH_UNSAFE, DISK_*
  */
@@ -66,7 +68,8 @@ export async function exportRepository(options: ExportOptions) {
     options.durableFs.writeFile('export.timestamp', to.timestamp, state.live.timestamp.bytes, 0o644);
     const removed = removeOld(to, names, releases, options.durableFs);
     const bytes = releases.flatMap(filesOf).reduce((total, { length }) => total + length, 0);
-    return { releases, copied, bytes, removed, expires: firstExpiry(state) };
+    const verdict = judgePublishedSnapshot(state);
+    return { releases, copied, bytes, removed, expires: firstExpiry(state), ...verdict };
   });
 }
 

@@ -527,6 +527,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'live-files',
     'loose-metadata',
     'metadata-content',
+    'passed-over',
     'release-files',
     'repository-layout',
     'repository-owner',

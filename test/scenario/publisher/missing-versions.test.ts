@@ -111,6 +111,7 @@ describe('a published version that does not exist', () => {
       );
       const { exitCode, stderr } = await writ(...command, '--accept-missing');
       assert.deepEqual([exitCode, /snapshot v3 lists missing files/.test(stderr)], [0, true], stderr);
+      assert.match(stderr, /500\.targets\.json is missing: its releases are unknown, and are left out/);
     }
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });

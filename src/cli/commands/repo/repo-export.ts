@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { given } from '../../../core/given.js';
 import { sizeText } from '../../../core/size-text.js';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
@@ -52,12 +53,15 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       'export',
       `${counted(releases.length, 'archive')}, ${copied} copied; verified from the first root`,
     );
+    const { rollback, newer } = result;
+    if (rollback !== undefined) reporter.warn(`${rollback.message} [${rollback.code}]. ${rollback.hint}`);
+    if (newer !== undefined) reporter.warn(newer);
     return answer(result, resolve(at(directory)), clock.nowMs());
   },
 };
 
 function answer(result: ExportResult, directory: string, nowMs: number): Answer {
-  const { releases, copied, bytes, removed, expires } = result;
+  const { releases, copied, bytes, removed, expires, rollback, newer } = result;
   const url = `${pathToFileURL(directory).href}/`;
   const left = timeLeft(expires.atMs - nowMs);
   return {
@@ -73,6 +77,10 @@ function answer(result: ExportResult, directory: string, nowMs: number): Answer 
       copied,
       removed,
       expires: { role: expires.role, at: new Date(expires.atMs).toISOString() },
+      ...given({
+        newerSnapshot: newer,
+        rollback: rollback && { code: rollback.code, message: rollback.message, facts: rollback.facts },
+      }),
     },
     lines: [
       `EXPORTED ${counted(releases.length, 'release')} to ${directory}   ${sizeText(bytes)}`,

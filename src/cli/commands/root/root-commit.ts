@@ -9,7 +9,7 @@ import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { ignoredDetails } from '../../../publisher/repository/ignored-file.js';
 import { listNewReleases } from '../../../publisher/repository/listing.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
-import { passedOverSnapshot } from '../../../publisher/repository/repository-state.js';
+import { findPassedOver } from '../../../publisher/repository/passed-over.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
 import {
@@ -106,7 +106,7 @@ export const command: CommandDefinition<CommitFlags> = {
       ...lockWait(flags, context),
       clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
     });
-    warnOfPassedOver(passedOverSnapshot(plan.state), context.reporter);
+    warnOfPassedOver(findPassedOver(plan.state), context.reporter);
     return answer(result, flags, first);
   },
 };

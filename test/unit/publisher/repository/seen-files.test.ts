@@ -139,6 +139,28 @@ describe('a published file of a team that the snapshot of a thief no longer list
   });
 });
 
+describe('an export of a repository with the snapshot of a thief', () => {
+  it('warns with the code of repo check where the snapshot lists an older file', async () => {
+    using dir = tempDir();
+    const { repository } = await olderTeamFile(dir);
+    const args = ['repo', 'export', 'out', '--repository', repository.directory];
+    const { stderr } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+    assert.match(stderr, /5\.snapshot\.json lists dns-team v1, .*\[METADATA_ROLLBACK\]/);
+  });
+
+  it('warns where the timestamp names an older snapshot than the newest one', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    fs.writeFileSync(metadataPath(repository, 'timestamp.json'), before);
+    const args = ['repo', 'export', 'out', '--repository', repository.directory];
+    const { stderr } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+    assert.match(stderr, /4\.snapshot\.json lists dns-team v2 and is newer than the published/);
+  });
+});
+
 describe('a waiting file of a team', () => {
   it('does not count as published where only a replaced online key listed it', async () => {
     using dir = tempDir();
