@@ -176,7 +176,7 @@ export function olderTimestamp(
 }
 
 const oldCopyHint =
-  'A cache or mirror serves an old timestamp.json: delete it there, and shorten how long it is kept (docs/server.md).';
+  'Either the server has not signed since the root was committed: `writ refresh` signs. Or a cache or mirror serves an old timestamp.json: delete it there, and shorten how long it is kept (docs/server.md).';
 
 /**
  * 5.4.4, freeze attack: the timestamp in use, new or kept, must not have expired.

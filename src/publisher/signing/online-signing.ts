@@ -93,7 +93,10 @@ export async function signOnline(options: OnlineSigningOptions) {
   let signed: NamedFile | undefined;
   // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
-  if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+  // A root that replaces either key makes hosts forget the snapshot, which may be that of a thief with older files.
+  const isForgotten = forgetsVersions(state.outdated) && signers.snapshot.length > 0;
+  const isOutdated = state.outdated.includes('snapshot') || isForgotten;
+  if (isWaiting(state) || expired || roles.includes('snapshot') || isOutdated) {
     const next = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
     const version = forgetsVersions(state.outdated) ? next + versionsAheadOfCopy : next;
     const edition = { version, ...time, lifeMs: validityMs.snapshot };

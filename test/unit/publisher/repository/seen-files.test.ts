@@ -3,12 +3,20 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
-import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../../kit/repository/ceremony.js';
-import { complete, replacing, replacingOnlineKeys } from '../../../kit/repository/committed-root.js';
+import {
+  complete,
+  replacing,
+  replacingOnlineKeys,
+  versionsOf,
+} from '../../../kit/repository/committed-root.js';
 import {
   delegateTo,
   makeTeam,
@@ -136,6 +144,40 @@ describe('a published file of a team that the snapshot of a thief no longer list
     await repository.refresh();
     assert.equal((await writ('repo', 'check')).exitCode, 0);
     assert.equal((await writ('repo', 'status')).exitCode, 0);
+  });
+});
+
+describe('the snapshot of a thief after a root that replaces only the timestamp key', () => {
+  it('is replaced by the next signature of the timestamp, because hosts have forgotten the versions', async () => {
+    using dir = tempDir();
+    const { repository, team } = await olderTeamFile(dir);
+    await delegateTo(repository, team);
+    await forgeOnline(repository, 'dns-team', 1);
+    const signed = await complete(repository, { replace: [replacing(dir, 'timestamp')] });
+    await commit(repository, signed, { keys: keysAt(dir.join('none')), unsignedRoles: 'accepted' });
+    await repository.refresh(['timestamp']);
+    for (const command of ['check', 'status']) {
+      const args = ['repo', command, '--repository', repository.directory];
+      const { stdout } = await runWrit(args, { cwd: dir.path, clock: repository.clock });
+      assert.doesNotMatch(stdout, /METADATA_ROLLBACK/, stdout);
+    }
+  });
+});
+
+describe('a root with new online keys that the server has not signed yet', () => {
+  it('makes a host answer METADATA_ROLLBACK with a hint that names this case', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const { url, clock, rootPath } = repository;
+    const root = fs.readFileSync(rootPath);
+    const store = { ...memoryTrustStore(root), loadEarlierRoot: () => root };
+    const source = openRepositorySource(url, { clock, version: 'test' });
+    const host = openRepositoryClient({ source, store, clock });
+    await versionsOf(host);
+    const signed = await complete(repository, replacingOnlineKeys(dir));
+    await commit(repository, signed, { keys: keysAt(dir.join('none')), unsignedRoles: 'accepted' });
+    const { hint } = await rejectsCode('METADATA_ROLLBACK', versionsOf(host));
+    assert.match(hint, /the server has not signed since the root was committed: `writ refresh`/);
   });
 });
 
