@@ -7,6 +7,7 @@ import type { MetaFile, ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout, unlessRefused, versionsOnDisk } from './repository-layout.js';
+import { readUnsettled } from './settled-snapshots.js';
 import { compareSigning, lastSeenVersion, listedFile, readVersionRestarts } from './version-restarts.js';
 
 /**
@@ -45,11 +46,11 @@ export function readLaterListings({
     compareSigning(restarts.get(role), one, other);
   const signing = roots.filter((root) => isVouchedByRoot(snapshot, root));
   const later = new Map<string, LaterListing[]>();
-  for (const version of versionsToRead(layout)) {
-    const file = readLoosely(layout, 'snapshot', version);
+  for (const { version, file, settle } of readUnsettled(layout, versionsToRead(layout), published)) {
     const entries = Object.entries(file?.signed.meta ?? {})
       .map(([name, meta]) => [name.replace(/\.json$/, ''), meta] as const)
       .filter(([role, meta]) => compare(role, meta.version, lastSeenVersion(published, role)) > 0);
+    if (entries.length === 0) settle();
     // After the comparison, because it costs less than a signature.
     const isVerified =
       file !== undefined && entries.length > 0 && signing.some((root) => isVouchedByRoot(file, root));

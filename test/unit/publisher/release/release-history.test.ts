@@ -60,9 +60,9 @@ describe('the life of a role', () => {
     const { targets, live, ...state } = stateOf(sampleRepository(dir));
     const writ = { livesMs: { targets: 5000, team: 7000, hasty: 999, slow: 1000 } };
     const given = { ...state, live, targets: { ...targets, signed: { ...targets.signed, writ } } };
-    const lifeOf = (role: string): number => readRoleValidityMs(given, role);
-    const common = lifeOf('another');
-    assert.deepEqual(['targets', 'team', 'hasty', 'slow', 'toString'].map(lifeOf), [
+    const validityOf = (role: string): number => readRoleValidityMs(given, role);
+    const common = validityOf('another');
+    assert.deepEqual(['targets', 'team', 'hasty', 'slow', 'toString'].map(validityOf), [
       common,
       7000,
       common,
