@@ -16,7 +16,7 @@ const folder = 'test/mutations';
  * @property {string} [verify] why only `npm run verify` runs the test
  */
 
-/** @param {string} source as `src/agent/notify/prove.ts` @returns {string} as `test/mutations/agent-notify.json` */
+/** @param {string} source as `src/agent/notify/confirm-by-probe.ts` @returns {string} as `test/mutations/agent-notify.json` */
 export function mutationsPathOf(source) {
   const [, ...folders] = source.split('/').slice(0, -1);
   return `${folder}/${folders.slice(0, 2).join('-') || 'src'}.json`;

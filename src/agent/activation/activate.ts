@@ -10,17 +10,17 @@ import { noteLinks, withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt } from '../generations/generations.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
-import { readSets } from '../notify/membership.js';
+import { aliveWorkers, markReplacedProcesses, recheckLiveness, throwIfDied } from '../notify/dead-workers.js';
+import { refreshMembers } from '../notify/membership.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { noteStep, provenBy, resetWorkers } from '../notify/notify-steps.js';
+import { applyProbeResults, noteStep, resetWorkers } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
-import { type Probed, runProbes } from '../notify/probe-workers.js';
+import { type ProbeResults, runProbes } from '../notify/probe-workers.js';
 import { withSecondProbe } from '../notify/repeated-probe-rules.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import { announceActive } from '../notify/worker-groups.js';
-import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
+import { noteUnreadGroups, noteWorkers, withWantedGeneration } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import { observeRuns } from '../runs/observe-runs.js';
 import { withContactBefore } from '../settled/contact-ledger.js';
@@ -71,7 +71,7 @@ export async function finishActivation(host: Host, steps: CycleStory, move: Move
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
   // Refresh the members first: the move does not wait for departed members, and notifies new ones.
-  await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
+  await refreshMembers(host, { active: from ?? to, groups, livenessCheck: 'departed' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
   const alive = await aliveWorkers(groups);
@@ -102,7 +102,9 @@ function swap(
   const asked = withContactBefore(move.ledger?.(before) ?? before, contactBefore);
   const noted = noteLinks(paths, asked, generation);
   const ledger = withRetired(host, noted, { left: from, current: generation });
-  host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
+  host.ledger.write(
+    withWantedGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }),
+  );
   writeJournal(paths, durable, journalOf(host, steps, move));
   try {
     pointCurrentAt(paths, durable, { generation, cycle: steps.cycle, beforeRename });
@@ -124,16 +126,16 @@ async function notifyAndCommit(
   const { alive, verbOf } = progress;
   const context: NotifyContext = {
     ...contextOf(host, steps, move, move.to),
-    manner: {
+    behavior: {
       alive,
       verbOf,
-      newcomers: 'notified',
+      notifyNewcomers: true,
       isSilenceRefusal: () => true,
-      notNow: 'is-waited-for',
+      retryDeferred: true,
       onNotify: (key, verb) => progress.notified?.set(key, verb),
       onStep: (keys) => noteStep(host, keys),
       // The crash may have come after this host stopped a worker and before it started the worker again.
-      ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
+      ...(move.swapCycle === undefined ? {} : { restartDead: true }),
     },
   };
   const { unreached } = await steps.step('load', async () => loadText(await runLoaders(host, context)));
@@ -141,7 +143,7 @@ async function notifyAndCommit(
     progress.notified = new Map();
     const report = await resetWorkers(host, { ...context, unreached });
     noteWorkers(host, report.results);
-    noteUnread(host, report.unread);
+    noteUnreadGroups(host, report.unread);
     return {
       value: report,
       text: resetText(report.results, move.to),
@@ -150,17 +152,17 @@ async function notifyAndCommit(
   });
   const probed = await steps.step('probe', async () => {
     const found = await runProbes(host, context, reset.results);
-    requireAlive(
+    throwIfDied(
       reset.results,
-      await lookAfter(move.groups, reset.results, { ...host, signal: move.signal }),
+      await recheckLiveness(move.groups, reset.results, { ...host, signal: move.signal }),
     );
     return {
-      value: { found, results: await doubtReplaced(move.groups, reset.results) },
+      value: { found, results: await markReplacedProcesses(move.groups, reset.results) },
       text: probeText(found),
-      verdict: found.unheard.size > 0 ? 'warn' : okOrSkip(found.seen.size),
+      verdict: found.withoutVerdict.size > 0 ? 'warn' : okOrSkip(found.seen.size),
     };
   });
-  const proven = await provenBy(move.groups, probed.found, probed.results);
+  const proven = await applyProbeResults(move.groups, probed.found, probed.results);
   const isBack = move.kind === 'rollback';
   const workers = isBack ? withSecondProbe(move.groups, proven, host.clock.nowMs()) : proven;
   try {
@@ -207,8 +209,8 @@ function loadText(report: LoadReport): {
   return { value: report, text: lines.join(', '), verdict };
 }
 
-function probeText({ seen, unheard }: Probed): string {
-  const silent = [...unheard].map(([about, { reason }]) => `${about}: ${reason}`);
+function probeText({ seen, withoutVerdict }: ProbeResults): string {
+  const silent = [...withoutVerdict].map(([about, { reason }]) => `${about}: ${reason}`);
   return [...[...seen].map((one) => `${one}: ok`), ...silent].join(', ');
 }
 

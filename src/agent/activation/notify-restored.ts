@@ -8,32 +8,32 @@ import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
-import { livenessOf, lookAfter, revive } from '../notify/dead-workers.js';
+import { withoutConfirmation } from '../notify/confirm-by-probe.js';
+import { livenessOf, recheckLiveness, restartDeadWorkers } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { noteStep, notifyWorkers, provenBy, unreadOf } from '../notify/notify-steps.js';
+import { applyProbeResults, noteStep, notifyWorkers, unreadGroups } from '../notify/notify-steps.js';
 import { changesTo, verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
-import { unproven } from '../notify/prove.js';
-import { groupsIn } from '../notify/refusal.js';
 import { withSecondProbe } from '../notify/repeated-probe-rules.js';
 import {
-  asNotReached,
+  asUnreachable,
   isRepeatedByLoader,
-  type RefusalBack,
+  type RestoreRefusals,
   repeatedRefusals,
 } from '../notify/repeated-refusal-rules.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import {
   acceptedGeneration,
   groupOf,
-  noteUnread,
+  noteUnreadGroups,
   noteWorkers,
   type VerbOf,
-  wantGeneration,
+  withWantedGeneration,
   withWorkers,
   workerKey,
 } from '../notify/worker-ledger.js';
+import { refusingGroupsIn } from '../notify/worker-refusal.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { contextOf, type Move, type MoveProgress } from './move.js';
@@ -69,8 +69,8 @@ export async function notifyRestored(
   const groupReports = await notifyWorkers(host, { ...context, unreached });
   const notified = groupReports.flatMap((one) => one.results);
   noteWorkers(host, notified);
-  noteUnread(host, unreadOf(groupReports));
-  const living = await lookAfter(groups, notified, { clock, signal: context.signal });
+  noteUnreadGroups(host, unreadGroups(groupReports));
+  const living = await recheckLiveness(groups, notified, { clock, signal: context.signal });
   noteWorkers(host, living);
   const repeated =
     forward === undefined
@@ -81,9 +81,9 @@ export async function notifyRestored(
           ...given({ before: progress?.before }),
         });
   const left = living.map((one) =>
-    repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asNotReached(one) : one,
+    repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asUnreachable(one) : one,
   );
-  const revived = await revive(left, { groups, target: context.target, clock });
+  const revived = await restartDeadWorkers(left, { groups, target: context.target, clock });
   const workers = withSecondProbe(groups, await probeRestored(host, context, revived), clock.nowMs());
   noteWorkers(host, workers);
   const findings = workerFindings(host);
@@ -104,7 +104,7 @@ async function findRepeatedRefusals(
     forward,
     results,
     before,
-  }: Pick<RefusalBack, 'forward' | 'results'> & Partial<Pick<MoveProgress, 'before'>>,
+  }: Pick<RestoreRefusals, 'forward' | 'results'> & Partial<Pick<MoveProgress, 'before'>>,
 ): Promise<ReadonlySet<string>> {
   // Use the entries from before the move: a worker that accepted the new generation had accepted the previous one then.
   const workers = { ...host.ledger.read().workers, ...before };
@@ -141,13 +141,13 @@ async function probeRestored(
   results: readonly WorkerResult[],
 ): Promise<WorkerResult[]> {
   try {
-    return await provenBy(context.groups, await runProbes(host, context, results), results);
+    return await applyProbeResults(context.groups, await runProbes(host, context, results), results);
   } catch (error) {
     const known = toWritError(error);
-    const groups = groupsIn(known);
+    const groups = refusingGroupsIn(known);
     noteWorkers(
       host,
-      results.map((one) => unproven(one, groups.includes(one.group) ? known : undefined)),
+      results.map((one) => withoutConfirmation(one, groups.includes(one.group) ? known : undefined)),
     );
     throw error;
   }
@@ -186,7 +186,7 @@ function restoreNotifyContext(
     ...contextOf(host, steps, move, move.from),
     // A stop request does not interrupt a restore: workers would be left between two generations.
     signal: new AbortController().signal,
-    manner: {
+    behavior: {
       // A worker that is dead now did not die of the generation that it used before.
       alive: new Set(),
       also: new Set(progress?.notified?.keys() ?? []),
@@ -195,9 +195,9 @@ function restoreNotifyContext(
         const key = workerKey(config.name, worker);
         return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
       },
-      restartDead: 'yes',
-      notNow: 'is-waited-for',
-      proofs: 'last',
+      restartDead: true,
+      retryDeferred: true,
+      skipStepProbes: true,
       onStep: (keys) => noteStep(host, keys),
     },
   };
@@ -232,7 +232,7 @@ export function wantRestored(
 ): Ledger {
   const { groups, from: generation } = move;
   const verbOf = restoreVerbs(host, move, progress);
-  const wanted = wantGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
+  const wanted = withWantedGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
   const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
     groups.some(
       (group) => groupOf(key) === group.config.name && entry.wanted === generation && isSpared(key, progress),

@@ -15,9 +15,9 @@ import {
 import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteWorkers } from '../notify/worker-ledger.js';
+import { refusingGroupsIn, resultsIn } from '../notify/worker-refusal.js';
 import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import { withRunsUnknown } from '../settled/settled-ledger.js';
@@ -65,7 +65,7 @@ export async function restorePrevious(
     let blamed: readonly string[] = [];
     if (isVerdict) {
       recordIfPossible(host, () => {
-        blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
+        blamed = move.onRefused?.(error, refusingGroupsIn(error)) ?? [];
       });
     }
     const refused = isVerdict ? toJournalRefusal(error, blamed) : undefined;
@@ -131,7 +131,7 @@ function outcomeOfFailure(no: WritError): 'rolled-back' | 'deferred' | 'failed' 
  * @returns the error with the time of the next try; unchanged on a host without another policy, which tries at each cycle
  */
 function deferRetry(host: Host, { from, releases }: Move, no: WritError): WritError {
-  const groups = groupsIn(no);
+  const groups = refusingGroupsIn(no);
   if (from === undefined || releases.length === 0 || groups.length === 0) return no;
   let untilMs: number | undefined;
   recordIfPossible(host, () => {

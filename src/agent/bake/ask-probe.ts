@@ -7,7 +7,12 @@ import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
-import { askAgain, noteAnswers, noteUnasked, type RepeatedProbe } from '../notify/repeat-probe.js';
+import {
+  noteProbeAnswers,
+  noteSkippedProbe,
+  type RepeatedProbe,
+  runRepeatedProbe,
+} from '../notify/repeat-probe.js';
 import { isPaused } from '../select/pause.js';
 import { bakingBundles } from '../settled/probe-gap-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -25,7 +30,7 @@ export interface AskProbeOptions {
   readonly host: () => Host;
   readonly exclusive: Exclusive;
   readonly stop: AbortSignal;
-  /** As noteAnswers has it. */
+  /** As noteProbeAnswers has it. */
   readonly minGapMs?: number;
 }
 
@@ -53,14 +58,16 @@ export async function askProbeOf(
     if (asked === undefined) return nothing;
     return await exclusive(async () => {
       if (isOver()) return nothing;
-      const noted = noteAnswers(before, group, asked.answers, minGapMs);
+      const noted = noteProbeAnswers(before, group, asked.answers, minGapMs);
       report(before, asked.cycle, noted);
       return { ...noted, askedAtMs };
     });
   } catch (error) {
     before.log.error({ err: error, group: name }, 'a probe could not be repeated');
     if (!isDiskError(error)) return nothing;
-    const noted = exclusive(async () => (isOver() ? undefined : noteUnasked(before, group, error.message)));
+    const noted = exclusive(async () =>
+      isOver() ? undefined : noteSkippedProbe(before, group, error.message),
+    );
     await noted.catch((cause: unknown) => {
       before.log.error({ err: cause, group: name }, 'a probe without an answer could not be noted');
     });
@@ -75,7 +82,7 @@ async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal) {
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
     const target = { generation: active.number, path: active.path };
-    const answers = await askAgain(host, group, { target, staging: area.path(), signal });
+    const answers = await runRepeatedProbe(host, group, { target, staging: area.path(), signal });
     return { answers, cycle };
   } finally {
     area.remove(host.log);

@@ -95,7 +95,7 @@ async function reconcileOnce(host: Host, signal: AbortSignal): Promise<void> {
     await reconcileWorkers(host, {
       // A set that fills by connections is empty in the moment of a look.
       groups: host.groups.filter(({ driver }) => driver !== undefined && !isSeenByConnection(driver)),
-      ...{ signal, who: 'whose-turn-it-is', nextNotificationId: notificationIds(cycle) },
+      ...{ signal, ignoreBackoff: false, nextNotificationId: notificationIds(cycle) },
       staging: () => area.path(),
       onRefused: (refusal) =>
         leaveWhenRefused((end, reason) => recordByWrit(host, end, reason))(host, refusal),

@@ -19,8 +19,8 @@ import {
 } from '../job/cycle-result.js';
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
-import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { groupOf, workerKey } from '../notify/worker-ledger.js';
+import { refusingGroupsIn, resultsIn } from '../notify/worker-refusal.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { recordBlamedReleases } from '../state/refusals.js';
@@ -46,7 +46,7 @@ export async function leaveRefused(
   if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
   // A pause keeps the policy; the operator decides about the worker.
   if (force === 'no' && isPaused(host)) return undefined;
-  const groups = groupsIn(refusal);
+  const groups = refusingGroupsIn(refusal);
   if (hasConfirmedBefore(host, refusal, active.generation.number)) return undefined;
   const target = await findTarget(host, active);
   if (target === undefined) return undefined;
@@ -91,7 +91,7 @@ function hasConfirmedBefore(host: Host, refusal: WritError, generation: number):
   const refused = resultsIn(refusal)
     .filter((one) => one.state === 'refused' || one.state === 'unreachable')
     .map((one) => workerKey(one.group, one.worker));
-  const groups = groupsIn(refusal);
+  const groups = refusingGroupsIn(refusal);
   const asked = Object.entries(host.ledger.read().workers).filter(([key]) =>
     refused.length > 0 ? refused.includes(key) : groups.includes(groupOf(key)),
   );
@@ -150,7 +150,7 @@ function fingerprintSituation(host: Host, refusal: WritError): string {
   const refused = resultsIn(refusal).filter((one) => one.state === 'refused');
   const refusing = refused.map((one) => workerKey(one.group, one.worker));
   const now = [settled, previous, blocked?.atMs, isPaused(host)];
-  return JSON.stringify([...now, refusal.code, groupsIn(refusal), refusing]);
+  return JSON.stringify([...now, refusal.code, refusingGroupsIn(refusal), refusing]);
 }
 
 function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {

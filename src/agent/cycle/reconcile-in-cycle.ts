@@ -1,9 +1,9 @@
 // Reconciles workers in a cycle without a new release: notifies pending workers, and restores the previous generation within
 // the same cycle if one of them refuses the active one. Never fetches and never stages.
 import type { Job } from '../job/job.js';
-import { awaitEnough } from '../notify/membership.js';
+import { awaitMinimumMembers } from '../notify/membership.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
-import { hearAgain } from '../notify/repeat-probe.js';
+import { retryOpenProbes } from '../notify/repeat-probe.js';
 import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
@@ -17,13 +17,13 @@ export function isAsked(trigger: CycleRequest['trigger']): boolean {
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
   const { host, story, record, area } = job;
   let left: Left | undefined;
-  if (isAsked(trigger)) await awaitEnough(host, signal, story.awaits);
+  if (isAsked(trigger)) await awaitMinimumMembers(host, signal, story.awaits);
   // A poll respects the backoff of each worker; any other trigger notifies all pending workers at once.
-  const who = trigger === 'poll' ? 'whose-turn-it-is' : 'all';
+  const ignoreBackoff = trigger !== 'poll';
   const staging = (): string => area.path();
-  await hearAgain(host, { staging, signal, who });
+  await retryOpenProbes(host, { staging, signal, ignoreBackoff });
   const pending = await reconcileWorkers(host, {
-    ...{ staging, signal, who, nextNotificationId: story.nextNotificationId },
+    ...{ staging, signal, ignoreBackoff, nextNotificationId: story.nextNotificationId },
     onRefused: async (refusal) => {
       left = await leaveRefused(job, { refusal, force });
     },

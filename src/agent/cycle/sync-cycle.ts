@@ -18,7 +18,7 @@ import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job
 import { isEndedForAnotherJob } from '../job/exclusive.js';
 import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
-import { awaitEnough } from '../notify/membership.js';
+import { awaitMinimumMembers } from '../notify/membership.js';
 import { dropPartials, sweepPartials } from '../partials/partials.js';
 import { longestCycleMs } from '../report/step-bound-rules.js';
 import { holdBackPaced } from '../select/pace.js';
@@ -137,7 +137,7 @@ async function tryCandidate(
     keepRecords(host, plan.records, draft.staging);
     return reconcileInCycle(job, request);
   }
-  if (isAsked(request.trigger)) await awaitEnough(host, request.signal, story.awaits);
+  if (isAsked(request.trigger)) await awaitMinimumMembers(host, request.signal, story.awaits);
   await place(job, plan, draft);
   const moved = await activate(host, story, { ...plan.move, ...refreshOf(job, candidate) });
   const changed = noteMoved(job, selections, moved);

@@ -93,13 +93,13 @@ export function createSettler({
   const settle = async (host: Host, signal: AbortSignal): Promise<void> => {
     const nowMs = host.clock.monotonicMs();
     const gapMs = isBaking(host) ? identityGapMs({ isBaking: true }) : intervals.doubtEveryMs;
-    const doubt = nowMs >= doubtedAtMs + gapMs ? 'the-answered' : 'the-gone';
-    if (doubt === 'the-answered') doubtedAtMs = nowMs;
+    const livenessCheck = nowMs >= doubtedAtMs + gapMs ? 'all' : 'departed';
+    if (livenessCheck === 'all') doubtedAtMs = nowMs;
     const groups = host.groups.filter(
       ({ config, driver }) => driver !== undefined && (sets.get(config.name) ?? atOnce).notBeforeMs <= nowMs,
     );
     if (groups.length === 0 && notifiableWorkers(host.ledger.read(), host.clock.nowMs()).size === 0) return;
-    const readMs = await settleApart(host, { groups, signal, doubt, onRefused });
+    const readMs = await settleApart(host, { groups, signal, livenessCheck, onRefused });
     for (const { config } of groups) noteRead(host, config.name, sets, { readMs, intervals });
   };
   return {
@@ -127,7 +127,7 @@ async function settleApart(
   {
     onRefused,
     ...options
-  }: Pick<Parameters<typeof reconcileWorkers>[1], 'groups' | 'signal' | 'doubt'> & {
+  }: Pick<Parameters<typeof reconcileWorkers>[1], 'groups' | 'signal' | 'livenessCheck'> & {
     readonly onRefused: OnRefused | undefined;
   },
 ): Promise<ReconcileResult['readMs']> {
@@ -139,7 +139,7 @@ async function settleApart(
         ...options,
         nextNotificationId: notificationIds(cycle),
         staging: () => area.path(),
-        who: 'whose-turn-it-is',
+        ignoreBackoff: false,
       },
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });

@@ -1,6 +1,6 @@
-// The loaders at the first start after a boot: what a loader made for its workers in /run ended with the boot before,
-// though the generation is the same. Level, not edge: pending until every loader has run. Never moves the link: the policy
-// was good before this boot, so a loader that fails now says something about the host.
+// Runs the loaders at the first start after a boot, because their files in /run did not survive it. The run stays pending
+// until every loader succeeded. Never moves the link: the policy was good before this boot, so a loader that fails now is a
+// fault of the host.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -11,7 +11,7 @@ import { notificationIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
-import { seenAlive } from './dead-workers.js';
+import { readProcessLiveness } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
 import { runLoaders } from './run-loaders.js';
 import { workerResult } from './worker-groups.js';
@@ -19,19 +19,19 @@ import { groupOf, noteWorkers, workerOf } from './worker-ledger.js';
 
 const changeLoaded = ledgerSection('loadedBootId', 'loadPending');
 
-/** True when loaders have to run on what is active, since they have not in this boot. */
+/** @returns true if loaders must run on the active generation: not yet run in this boot, or requested by noteLoadPending */
 export function isLoadPending(host: Host, bootId: string): boolean {
   const { loadedBootId, loadPending } = host.ledger.read();
-  return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadPending === true);
+  return groupsWithLoader(host.groups).length > 0 && (loadedBootId !== bootId || loadPending === true);
 }
 
-function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
+function groupsWithLoader(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
   return groups.filter((one) => one.config.load !== undefined);
 }
 
 /**
- * Runs the loaders that are pending.
- * @returns LOADER_PENDING with what a loader said that did not end well; undefined when none is pending any more
+ * Runs the loaders if they are pending.
+ * @returns LOADER_PENDING with the message of the loader that failed; undefined if none is pending any more
  */
 export async function loadAtBoot(
   host: Host,
@@ -54,7 +54,7 @@ export async function loadAtBoot(
     };
     const { lines, unreached } = await runLoaders(host, context);
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
-    await noteNotReached(host, unreached, context);
+    await noteUnreachedWorkers(host, unreached, context);
     host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadPending: undefined }));
     return undefined;
   } catch (error) {
@@ -66,8 +66,8 @@ export async function loadAtBoot(
   }
 }
 
-/** What a loader made for them before this boot is gone: they are pending until theirs reaches them. */
-async function noteNotReached(
+/** Records the known workers of these groups as unreachable, because they have no files of their loader since the boot. */
+async function noteUnreachedWorkers(
   host: Host,
   unreached: ReadonlyMap<string, string>,
   { target: { generation }, nextNotificationId, groups }: NotifyContext,
@@ -78,21 +78,21 @@ async function noteNotReached(
     const text = unreached.get(name);
     const group = groups.find(({ config }) => config.name === name);
     if (text === undefined || group === undefined) continue;
-    const lives = await seenAlive(group, worker, group.config.load);
-    const said = workerResult(name, worker, unreachable(text), generation, host.clock.nowMs());
-    results.push({ ...said, ...lives, notificationId: nextNotificationId() });
+    const liveness = await readProcessLiveness(group, worker, group.config.load);
+    const result = workerResult(name, worker, unreachable(text), generation, host.clock.nowMs());
+    results.push({ ...result, ...liveness, notificationId: nextNotificationId() });
   }
   noteWorkers(host, results);
 }
 
-/** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */
+/** Records that a loader deferred the restored generation: all loaders run again later, outside a move. */
 export function noteLoadPending(host: Host): void {
   host.ledger.write(changeLoaded(host.ledger.read(), { loadPending: true }));
 }
 
-/** @returns the ledger in which the loaders of these groups have run in this boot, where they are all that there are */
+/** @returns the ledger; it records that loaders ran in this boot if `groups` has every group with a loader */
 export function withLoaded(host: Host, ledger: Ledger, groups: readonly WorkerGroup[]): Ledger {
-  const all = loading(host.groups);
+  const all = groupsWithLoader(host.groups);
   const isComplete = all.length > 0 && all.every((one) => groups.includes(one));
   return isComplete ? changeLoaded(ledger, { loadedBootId: readBootId() }) : ledger;
 }

@@ -1,5 +1,5 @@
-// Who lives, who has died of a generation, and who is started again on the way back. Sees only what drivers can see: a
-// worker of which nobody knows is neither.
+// Liveness of workers: which are alive, which died of a generation, which processes were replaced, and the restart of dead
+// workers. Liveness is known only where the driver can see the process; otherwise it is `unknown`.
 import type { HookConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
@@ -12,11 +12,12 @@ import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-wor
 import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { refusal } from './refusal.js';
+import type { NotifyOptions } from './notify-context.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { hasAnswered, workerKey } from './worker-ledger.js';
+import { createRefusalError } from './worker-refusal.js';
 
-/** `unknown` where the driver cannot see it, or not just now. */
+/** @returns `unknown` if the driver cannot see the process, or cannot read its state now */
 export async function livenessOf(driver: Driver, worker: string): Promise<Liveness> {
   try {
     return (await driver.liveness?.(worker)) ?? 'unknown';
@@ -27,20 +28,21 @@ export async function livenessOf(driver: Driver, worker: string): Promise<Livene
 }
 
 /**
- * Whether a worker lives that was not reached: who lives and stays unreached is lost one day.
- * @param hook the command that did not reach it: where it names a pid file, that is the process which it speaks to
+ * Reads the liveness of a worker that was not reached, because a running worker that stays unreachable counts as lost later.
+ * @param hook the command that did not reach the worker. If it names a pid file, the process in that file is checked
+ * @returns nothing if the liveness is unknown
  */
-export async function seenAlive(
+export async function readProcessLiveness(
   { driver }: Pick<WorkerGroup, 'driver'>,
   worker: string,
   hook?: HookConfig,
 ): Promise<Pick<WorkerResult, 'lives'>> {
   const { pidFile } = hook ?? {};
   const liveness = pidFile === undefined ? driver && (await livenessOf(driver, worker)) : livenessIn(pidFile);
-  return liveness === undefined ? {} : knownLiveness(liveness);
+  return liveness === undefined ? {} : toResultLiveness(liveness);
 }
 
-/** @returns a result without an answer, with the liveness of its worker and why the worker counts as dead */
+/** @returns the result of an unreachable worker with its liveness; for a dead worker, the text also has the reason */
 export async function withLiveness(
   driver: Driver,
   result: WorkerResult,
@@ -48,14 +50,14 @@ export async function withLiveness(
 ): Promise<WorkerResult> {
   const why = liveness === 'dead' ? await findDeathHint(driver, result.worker) : undefined;
   const text = why === undefined || result.text.includes(why) ? result.text : `${why}; ${result.text}`;
-  return { ...result, ...knownLiveness(liveness), text };
+  return { ...result, ...toResultLiveness(liveness), text };
 }
 
-export function knownLiveness(liveness: Liveness): Pick<WorkerResult, 'lives'> {
+function toResultLiveness(liveness: Liveness): Pick<WorkerResult, 'lives'> {
   return liveness === 'unknown' ? {} : { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
-/** @returns keys of the workers that live just now, as far as their drivers see it */
+/** @returns keys of the workers that are alive now; groups without a liveness check have none */
 export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<ReadonlySet<string>> {
   const alive = new Set<string>();
   for (const group of groups) {
@@ -70,29 +72,30 @@ export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<Read
   return alive;
 }
 
-/** @returns the members except for those that are asked about and dead: who is killed leaves its socket or pid file behind */
-export async function withoutDead(
+/** Removes selected members that are dead: a killed process leaves its socket or pid file, so its driver still lists it. */
+export async function removeDeadMembers(
   { driver }: WorkerGroup,
   members: readonly Member[],
-  isAsked: (member: Member) => boolean,
+  isChecked: (member: Member) => boolean,
 ): Promise<readonly Member[]> {
   if (driver?.liveness === undefined) return members;
-  const lives = await mapBounded(
+  const isKept = await mapBounded(
     members,
     maxParallelNotices,
-    async (one) => !isAsked(one) || (await livenessOf(driver, one.worker)) !== 'dead',
+    async (one) => !isChecked(one) || (await livenessOf(driver, one.worker)) !== 'dead',
   );
-  return members.filter((_, index) => lives[index]);
+  return members.filter((_, index) => isKept[index]);
 }
 
-/** Daemons that say "ok" and then die of a policy do so while they read it: this long is looked after them. */
-const dyingMs = 500;
+/** A daemon that acknowledges and then dies of a policy dies while it reads it. This is the time to wait for that. */
+const deathDelayMs = 500;
 
 /**
- * Looks after workers that answered. One that proved the generation has read it; one that was only notified may be about to.
- * @returns the results, with those that are dead by now as unreachable
+ * Checks the liveness of workers that accepted. Waits first if one of them was only notified, because it may still read the
+ * generation; a confirmed worker has read it.
+ * @returns the results, with workers that died since as `unreachable`
  */
-export async function lookAfter(
+export async function recheckLiveness(
   groups: readonly WorkerGroup[],
   results: readonly WorkerResult[],
   { clock, signal }: { readonly clock: Pick<Clock, 'sleep' | 'nowMs'>; readonly signal: AbortSignal },
@@ -102,7 +105,7 @@ export async function lookAfter(
     return hasAnswered(result) && driver?.liveness !== undefined ? driver : undefined;
   };
   if (results.some((one) => one.state === 'notified' && watched(one) !== undefined))
-    await clock.sleep(dyingMs, signal);
+    await clock.sleep(deathDelayMs, signal);
   return Promise.all(
     results.map(async (result): Promise<WorkerResult> => {
       const driver = watched(result);
@@ -114,11 +117,11 @@ export async function lookAfter(
 }
 
 /**
- * Looks whether those that answered are the same processes still, where no notification makes another one: one that came
- * since has said nothing, and is notified as soon as it is looked who is there.
- * @returns the results, with those of the replaced as unreachable
+ * Compares the process of each worker that accepted with its current one, for drivers with `keepsProcess`: there a new
+ * process has not answered. The next refresh of the members makes it pending.
+ * @returns the results, with replaced processes as `unreachable`
  */
-export async function doubtReplaced(
+export async function markReplacedProcesses(
   groups: readonly WorkerGroup[],
   results: readonly WorkerResult[],
 ): Promise<WorkerResult[]> {
@@ -137,22 +140,22 @@ export async function doubtReplaced(
   });
 }
 
-/** Long enough for a daemon that answers a reload with another process of itself. */
+/** A daemon that replaces itself on a reload does so within this time. */
 const replacedWithinMs = 15_000;
 
-/** A signal has no answer, and a daemon that answers it with another process may start that one a moment later. */
+/** A signal has no answer, so a daemon that replaces itself may start the new process a moment after the notification. */
 const startedWithinMs = 2000;
 
-/** So many processes in a row that ended soon after a notification: the next one is notified only after it has lived for a while. */
+/** After this many replacements in a row soon after a notification, the next notification waits for `replacedWithinMs`. */
 const soonReplacedTimes = 2;
 
 /**
- * Where another process under the name of a worker comes from. One that started later than the notification was
- * never notified: a person may have restarted the worker. A daemon that is killed soon after two notifications is like one that
- * notifications replace. The third notification therefore waits, and only its process shows that notifications replace it, because
- * that process had lived until then.
- * @param now.startedAtMs of the process, epoch milliseconds; undefined where it is not known
- * @returns `notification` where it counts as notified; `unknown` where a notification may have made it
+ * Decides whether the last notification started the new process of a worker. A process that started later than the
+ * notification was not notified: an operator may have restarted the worker. A daemon that is killed soon after two
+ * notifications cannot be distinguished from one that a notification replaces. So the third notification waits, and only a
+ * replacement after it counts as made by the notification, because that process had run until then.
+ * @param now.startedAtMs of the process, epoch milliseconds; undefined if it is not known
+ * @returns `notification` if the process counts as notified; `unknown` if a notification may have started it
  */
 export function processOrigin(
   entry: WorkerLedger,
@@ -161,34 +164,34 @@ export function processOrigin(
   const { state, notifiedAtMs = 0, replacedAtMs } = entry;
   const isSoon = (atMs: number | undefined, untilMs: number): boolean =>
     atMs !== undefined && atMs <= untilMs && untilMs - atMs <= replacedWithinMs;
-  // A second process was not made by the same notification.
+  // One notification starts at most one process.
   if (!hasAnswered(entry) || replacedAtMs !== undefined || !isSoon(entry.notifiedAtMs, nowMs)) return 'other';
   const isMadeByIt = (startedAtMs ?? notifiedAtMs) <= notifiedAtMs + startedWithinMs;
-  const isNotified = (state === 'notified' && isMadeByIt) || notifiedAtMs >= aloneAtMs(entry);
+  const isNotified = (state === 'notified' && isMadeByIt) || notifiedAtMs >= observedUntilMs(entry);
   return isNotified ? 'notification' : 'unknown';
 }
 
-/** @returns the entry members of the successor of a process that ended soon after its notification */
-export function soonReplaced(
+/** @returns the members of the ledger entry that count one more replacement soon after a notification */
+export function withSoonReplacement(
   entry: WorkerLedger | undefined,
   nowMs: number,
 ): Pick<WorkerLedger, 'soonReplacedAtMs' | 'soonReplacements'> {
   return { soonReplacedAtMs: nowMs, soonReplacements: (entry?.soonReplacements ?? 0) + 1 };
 }
 
-/** @returns epoch milliseconds before which the successor is not notified; 0 where it may be now */
-export function successorAloneAtMs(entry: WorkerLedger | undefined): number {
-  const atMs = entry === undefined ? Number.POSITIVE_INFINITY : aloneAtMs(entry);
+/** @returns epoch milliseconds before which the successor is not notified; 0 if it may be notified at once */
+export function successorNotifiableAtMs(entry: WorkerLedger | undefined): number {
+  const atMs = entry === undefined ? Number.POSITIVE_INFINITY : observedUntilMs(entry);
   return Number.isFinite(atMs) ? atMs : 0;
 }
 
-function aloneAtMs({ soonReplacedAtMs, soonReplacements = 0 }: WorkerLedger): number {
+function observedUntilMs({ soonReplacedAtMs, soonReplacements = 0 }: WorkerLedger): number {
   return soonReplacedAtMs === undefined || soonReplacements < soonReplacedTimes
     ? Number.POSITIVE_INFINITY
     : soonReplacedAtMs + replacedWithinMs;
 }
 
-/** @returns the text of a worker with another identity than before, which may be the same process on another connection */
+/** @returns the text for a changed process identity; the same process on a new connection has its own text */
 export function otherProcessText(before = '', now = ''): string {
   const [known, connection] = before.split('/');
   const isSameProcess = connection !== undefined && now.startsWith(`${known}/`);
@@ -197,42 +200,41 @@ export function otherProcessText(before = '', now = ''): string {
     : 'is a different process than before';
 }
 
-/** @throws WritError WORKER_DIED for those that answered before and are dead after; `facts.results` has every answer */
-export function requireAlive(before: readonly WorkerResult[], after: readonly WorkerResult[]): void {
+/** @throws WritError WORKER_DIED for workers that accepted `before` and are unreachable `after`; `facts.results` has all */
+export function throwIfDied(before: readonly WorkerResult[], after: readonly WorkerResult[]): void {
   const died = after.filter(
     (one, index) => one.state === 'unreachable' && before[index]?.state !== one.state,
   );
-  if (died.length > 0) throw refusal('WORKER_DIED', died, after);
+  if (died.length > 0) throw createRefusalError('WORKER_DIED', died, after);
 }
 
-export interface ReviveOptions {
+export interface RestartDeadOptions {
   readonly groups: readonly WorkerGroup[];
   readonly target: Target;
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 /**
- * On the way back: restarts who is dead, or refuses what it has used before, where `onDead` says so.
- * @returns the results, with those of the restarted
- * @throws WritError WORKER_DIED, WORKER_REFUSED when even that does not bring one back; WORKER_REFUSED where nobody is
- *   to be restarted
+ * During a restore: restarts each worker of a group with `onDead: restart` that is dead or refuses the restored generation.
+ * @returns the results, with the new ones of restarted workers
+ * @throws WritError WORKER_REFUSED if a worker still refuses, restarted or not; WORKER_DIED if a restart failed
  */
-export async function revive(
+export async function restartDeadWorkers(
   results: readonly WorkerResult[],
-  options: ReviveOptions,
+  options: RestartDeadOptions,
 ): Promise<WorkerResult[]> {
   const after: WorkerResult[] = [];
-  for (const result of results) after.push(await revived(result, options));
+  for (const result of results) after.push(await restartIfDeadOrRefused(result, options));
   const refused = after.filter((one) => one.state === 'refused');
-  if (refused.length > 0) throw refusal('WORKER_REFUSED', refused, after);
+  if (refused.length > 0) throw createRefusalError('WORKER_REFUSED', refused, after);
   const gone = after.filter((one, index) => one.state === 'unreachable' && one !== results[index]);
-  if (gone.length > 0) throw refusal('WORKER_DIED', gone, after);
+  if (gone.length > 0) throw createRefusalError('WORKER_DIED', gone, after);
   return after;
 }
 
-async function revived(
+async function restartIfDeadOrRefused(
   result: WorkerResult,
-  { groups, target, clock }: ReviveOptions,
+  { groups, target, clock }: RestartDeadOptions,
 ): Promise<WorkerResult> {
   const { group, worker, text, state } = result;
   const { driver, config } = groups.find((one) => one.config.name === group) ?? {};
@@ -241,51 +243,47 @@ async function revived(
   if (state !== 'refused' && !isDead) return result;
   const timeoutMs = config.reset?.timeoutMs ?? 0;
   const answer = await notifyWorker(driver, worker, { verb: 'restart', target, timeoutMs });
-  const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
-  return workerResult(group, worker, said, target.generation, clock.nowMs());
+  const restarted = { ...answer, text: `${text}; restarted: ${answer.text}` };
+  return workerResult(group, worker, restarted, target.generation, clock.nowMs());
 }
 
-export interface StartOfFailed {
-  readonly target: Target;
-  readonly signal?: AbortSignal | undefined;
-  readonly onNotify?: ((key: string, verb: NotifyVerb) => void) | undefined;
-}
+type StartFailedOptions = Pick<NotifyOptions, 'target' | 'signal' | 'onNotify'>;
 
-export interface Unanswered {
+export interface UnansweredNotification {
   readonly worker: string;
-  /** What was tried. */
+  /** The attempted verb; `none` if no notification was sent. */
   readonly verb: NotifyVerb | 'none';
   readonly answer: Answer;
 }
 
 /**
- * On the way forward: a worker that is dead is started where its supervisor records a failure and `onDead` says so. It was
- * dead before, so that no end of this start is a verdict on the policy.
- * @returns its answer, SUPERVISOR_GAVE_UP with the command where nothing starts it; undefined without a failure on record
+ * During a move: starts a dead worker of a group with `onDead: restart` if its supervisor records a failure. The worker was
+ * dead before, so a failed start is no verdict on the policy.
+ * @returns its answer; `code` SUPERVISOR_GAVE_UP and the command to start it if the supervisor gave up; undefined without a
+ *   recorded failure
  */
-export async function startFailed(
+export async function startFailedWorker(
   { driver, config }: WorkerGroup,
-  { worker, answer }: Unanswered,
-  { target, signal, onNotify }: StartOfFailed,
+  { worker, answer }: UnansweredNotification,
+  { target, signal, onNotify }: StartFailedOptions,
 ): Promise<Answer | undefined> {
-  const failure = await failureOf(driver, worker);
+  const failure = await readFailure(driver, worker);
   if (driver === undefined || failure === undefined) return undefined;
-  if (config.onDead !== 'restart' || driver.restart === undefined) return gaveUp(answer, failure);
+  if (config.onDead !== 'restart' || driver.restart === undefined) return toFailedAnswer(answer, failure);
   onNotify?.(workerKey(config.name, worker), 'restart');
   const timeoutMs = config.reset?.timeoutMs ?? 0;
-  const said = await notifyWorker(driver, worker, {
-    verb: 'restart',
-    target,
-    timeoutMs,
-    ...given({ signal }),
-  });
-  const text = `${failure.text}; started again: ${said.text}`;
-  if (said.kind === 'notified' || said.kind === 'confirmed') return { ...said, text };
-  const after = (await failureOf(driver, worker)) ?? failure;
-  return gaveUp(unreachable(text), after);
+  const restart = { verb: 'restart', target, timeoutMs, ...given({ signal }) } as const;
+  const started = await notifyWorker(driver, worker, restart);
+  const text = `${failure.text}; started again: ${started.text}`;
+  if (started.kind === 'notified' || started.kind === 'confirmed') return { ...started, text };
+  const after = (await readFailure(driver, worker)) ?? failure;
+  return toFailedAnswer(unreachable(text), after);
 }
 
-async function failureOf(driver: Driver | undefined, worker: string): Promise<SupervisorFailure | undefined> {
+async function readFailure(
+  driver: Driver | undefined,
+  worker: string,
+): Promise<SupervisorFailure | undefined> {
   try {
     return await driver?.failure?.(worker);
   } catch (error) {
@@ -294,7 +292,7 @@ async function failureOf(driver: Driver | undefined, worker: string): Promise<Su
   }
 }
 
-function gaveUp(answer: Answer, { hasGivenUp, text, command }: SupervisorFailure): Answer {
+function toFailedAnswer(answer: Answer, { hasGivenUp, text, command }: SupervisorFailure): Answer {
   if (hasGivenUp === 'no') return { ...answer, text: `${answer.text}; ${text}` };
   return { ...unreachable(`${text}; start it with: ${command}`), code: 'SUPERVISOR_GAVE_UP' };
 }

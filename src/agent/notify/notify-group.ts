@@ -1,65 +1,39 @@
-// Notifies the workers of a group about a generation: all at once, or rolling with the first one as canary; those that are to
-// be restarted one at a time. A no stops the notifying, in every group. Reports what each worker said; what that means
-// for the policy is the caller's.
+// Notifies the workers of a group of a generation: all at once, or rolling with the first one as canary. Restarts are one at a
+// time. A refusal stops the notifications in every group. Returns the answer of each worker; the caller decides what the
+// answers mean for the policy.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { unreachable } from '../../workers/contract/answer.js';
-import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
+import type { Answer, Driver } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
-import { livenessOf, seenAlive, startFailed, type Unanswered, withLiveness } from './dead-workers.js';
-import type { No } from './refusal.js';
+import {
+  livenessOf,
+  readProcessLiveness,
+  startFailedWorker,
+  type UnansweredNotification,
+  withLiveness,
+} from './dead-workers.js';
+import type { NotifyOptions } from './notify-context.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
-import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
-
-export interface NotifyOptions {
-  readonly target: Target;
-  readonly clock: Clock;
-  /** Names each notification. */
-  readonly nextNotificationId: () => string;
-  readonly signal?: AbortSignal;
-  /** Only these workers (their keys); everybody when it is left out. */
-  readonly only?: ReadonlySet<string> | undefined;
-  /** By the names of groups whose loader reached nobody: why. Nobody there is notified of what is not loaded. */
-  readonly unreached?: ReadonlyMap<string, string> | undefined;
-  /** Says who keeps what it has. */
-  readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
-  /** These too, though nobody lists them any more: they may have died of what they were notified of. */
-  readonly also?: ReadonlySet<string>;
-  /** `reset` for everybody where it is left out. */
-  readonly verbOf?: VerbOf;
-  /** Who lived before anything was changed; left out: who lives when it is notified. */
-  readonly alive?: ReadonlySet<string>;
-  /** Whether a worker that is known to refuse by silence refuses with it, by its key. Left out: it may use this already. */
-  readonly isSilenceRefusal?: (key: string) => boolean;
-  /** `is-waited-for`: a busy worker is asked again, for as long as its group waits for such. Left out: it is asked once. */
-  readonly notNow?: 'is-waited-for';
-  /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
-  readonly restartDead?: 'yes';
-  /** Before each notification. */
-  readonly onNotify?: (key: string, verb: NotifyVerb) => void;
-  /** Called before each step with the keys of its workers. @returns what is called with each result as it arrives */
-  readonly onStep?: (keys: readonly string[]) => (result: WorkerResult) => void;
-  /** Where more are notified after these: asked of those that answered. @throws WritError a refusal */
-  readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
-}
+import { groupOf, hasAnswered, workerKey, workerOf } from './worker-ledger.js';
+import type { WorkerRefusal } from './worker-refusal.js';
 
 export interface NotifiedGroup {
   readonly group: WorkerGroup;
-  /** Workers that exist just now, whether or not they were notified. */
+  /** All current members, notified or not. */
   readonly members: readonly string[];
   readonly results: readonly WorkerResult[];
-  readonly noes: readonly No[];
-  /** What the proof of a rolling step said. */
+  readonly refusals: readonly WorkerRefusal[];
+  /** The refusal of a probe after a rolling step. */
   readonly failure?: WritError | undefined;
-  /** WORKER_UNREACHABLE: nobody could say who the workers are. */
+  /** WORKER_UNREACHABLE: the members could not be listed. */
   readonly unlisted?: WritError;
 }
 
-/** @returns what was said in each group; who was not notified because of a no is in no result */
+/** @returns the results of each group; a worker that was not notified because of an earlier refusal has no result */
 export function notifyGroups(
   groups: readonly WorkerGroup[],
   options: NotifyOptions,
@@ -68,21 +42,21 @@ export function notifyGroups(
   return Promise.all(groups.map((group) => notifyGroup(group, { ...options, stop })));
 }
 
-type GroupRun = NotifyOptions & { readonly stop: AbortController };
+type GroupOptionsWithStop = NotifyOptions & { readonly stop: AbortController };
 
-interface OneGroup {
+interface GroupNotification {
   readonly group: WorkerGroup;
   readonly driver: Driver;
-  readonly options: GroupRun;
-  /** Monotonic: when the time of the group is over. */
+  readonly options: GroupOptionsWithStop;
+  /** Monotonic milliseconds: the deadline of the group. */
   readonly endMs: number;
-  /** Monotonic: when the first of them said "not now". */
+  /** Monotonic milliseconds: the first deferral (`notNow`) in the group. */
   readonly busy: { sinceMs?: number };
 }
 
-async function notifyGroup(group: WorkerGroup, options: GroupRun): Promise<NotifiedGroup> {
+async function notifyGroup(group: WorkerGroup, options: GroupOptionsWithStop): Promise<NotifiedGroup> {
   const { driver, config } = group;
-  const silent = { group, members: [], results: [], noes: [] };
+  const silent = { group, members: [], results: [], refusals: [] };
   if (driver === undefined) return silent;
   const members = await readMembers(group);
   if (members instanceof WritError) return { ...silent, unlisted: members };
@@ -95,13 +69,13 @@ async function notifyGroup(group: WorkerGroup, options: GroupRun): Promise<Notif
   return { group, members: members.map((one) => one.worker), ...notified };
 }
 
-/** A worker that is notified; one that nobody lists any more has no process that anybody can see. */
+/** A worker to notify; a worker that is no longer a member has no process identity. */
 type Recipient = Pick<Member, 'worker'> & Partial<Member>;
 
 function workersToNotify(
   group: WorkerGroup,
   members: readonly Member[],
-  { only, also, isSpared }: GroupRun,
+  { only, also, isSpared }: GroupOptionsWithStop,
 ): readonly Recipient[] {
   const { name } = group.config;
   const listed = members.filter(
@@ -115,53 +89,62 @@ function workersToNotify(
 }
 
 async function notifyInSteps(
-  one: OneGroup,
+  one: GroupNotification,
   workers: readonly Recipient[],
-): Promise<Pick<NotifiedGroup, 'results' | 'noes' | 'failure'>> {
+): Promise<Pick<NotifiedGroup, 'results' | 'refusals' | 'failure'>> {
   const { group, options } = one;
   const { rolling = Number.POSITIVE_INFINITY } = group.config;
-  const left = inOrder(group, workers, options);
-  const all: Said[] = [];
+  const left = orderRecipients(group, workers, options);
+  const all: NotifyOutcome[] = [];
   let failure: WritError | undefined;
   while (left.length > 0 && !options.stop.signal.aborted) {
     const isCanary = Number.isFinite(rolling) && !all.some(({ result }) => hasAnswered(result));
     const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
     const onResult = options.onStep?.(batch.map(({ worker }) => workerKey(group.config.name, worker)));
-    const said = await mapBounded(batch, maxParallelNotices, async (worker) => {
+    const outcomes = await mapBounded(batch, maxParallelNotices, async (worker) => {
       const end = await notifyOne(one, worker);
       onResult?.(end.result);
       return end;
     });
-    all.push(...said);
-    const isNo = said.some(({ no }) => no !== undefined);
-    failure = isNo || left.length === 0 ? undefined : await proofOf(one, said);
-    // The next ones keep what they have.
-    if (isNo || failure !== undefined) options.stop.abort();
-    else if (said.some(({ lost }) => lost === 'yes')) left.length = 0;
+    all.push(...outcomes);
+    const isRefused = outcomes.some(({ refusalCode }) => refusalCode !== undefined);
+    failure = isRefused || left.length === 0 ? undefined : await probeStep(one, outcomes);
+    // After a refusal the remaining workers keep the generation that they use.
+    if (isRefused || failure !== undefined) options.stop.abort();
+    else if (outcomes.some(({ isLost }) => isLost === true)) left.length = 0;
   }
-  const noes = all.flatMap(({ no, result }) => (no === undefined ? [] : [{ code: no, result }]));
-  return { results: all.map(({ result }) => result), noes, failure };
+  const refusals = all.flatMap(({ refusalCode, result }) =>
+    refusalCode === undefined ? [] : [{ code: refusalCode, result }],
+  );
+  return { results: all.map(({ result }) => result), refusals, failure };
 }
 
-type Wanted = Recipient & { readonly verb: NotifyVerb };
+type RecipientWithVerb = Recipient & { readonly verb: NotifyVerb };
 
-/** Rules are read in a moment: who is restarted comes last. */
-function inOrder(group: WorkerGroup, workers: readonly Recipient[], { verbOf }: GroupRun): Wanted[] {
+/** Resets come first, because they are fast; restarts come last. */
+function orderRecipients(
+  group: WorkerGroup,
+  workers: readonly Recipient[],
+  { verbOf }: GroupOptionsWithStop,
+): RecipientWithVerb[] {
   const canRestart = group.driver?.restart !== undefined;
-  const wanted = workers.map((one): Wanted => {
+  const wanted = workers.map((one): RecipientWithVerb => {
     return { ...one, verb: canRestart ? (verbOf?.(group, one.worker) ?? 'reset') : 'reset' };
   });
   return [...wanted.filter((one) => one.verb === 'reset'), ...wanted.filter((one) => one.verb === 'restart')];
 }
 
-/** One alone where it is restarted: as long as it is away, the others serve. */
-function stepSize([first, ...others]: readonly Wanted[], atMost: number): number {
+/** @returns 1 for a restart, so that the other workers serve while the process is down; at most `atMost` resets */
+function stepSize([first, ...others]: readonly RecipientWithVerb[], atMost: number): number {
   if (first?.verb === 'restart') return 1;
   return Math.min(1 + others.filter((one) => one.verb === 'reset').length, atMost);
 }
 
-async function proofOf({ group, options }: OneGroup, said: readonly Said[]): Promise<WritError | undefined> {
-  const results = said.map(({ result }) => result).filter(hasAnswered);
+async function probeStep(
+  { group, options }: GroupNotification,
+  outcomes: readonly NotifyOutcome[],
+): Promise<WritError | undefined> {
+  const results = outcomes.map(({ result }) => result).filter(hasAnswered);
   if (results.length === 0) return undefined;
   try {
     await options.prove?.(group, results);
@@ -172,122 +155,137 @@ async function proofOf({ group, options }: OneGroup, said: readonly Said[]): Pro
   }
 }
 
-interface Said {
+interface NotifyOutcome {
   readonly result: WorkerResult;
-  readonly no?: No['code'];
-  /** `yes`: we took it down, and nobody can say whether it is up again. */
-  readonly lost?: 'yes';
+  readonly refusalCode?: WorkerRefusal['code'];
+  /** This host stopped the worker, and it is unknown whether the worker runs again. */
+  readonly isLost?: boolean;
 }
 
-async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Promise<Said> {
+async function notifyOne(
+  one: GroupNotification,
+  { worker, verb, process }: RecipientWithVerb,
+): Promise<NotifyOutcome> {
   const { group, driver, options } = one;
   const { name } = group.config;
   const notLoaded = options.unreached?.get(name);
   if (notLoaded !== undefined) {
     const { target, clock, nextNotificationId } = options;
     const result = workerResult(name, worker, unreachable(notLoaded), target.generation, clock.nowMs());
-    const lives = await seenAlive(group, worker, group.config.load);
-    return { result: { ...result, ...lives, notificationId: nextNotificationId() } };
+    const liveness = await readProcessLiveness(group, worker, group.config.load);
+    return { result: { ...result, ...liveness, notificationId: nextNotificationId() } };
   }
   const key = workerKey(name, worker);
-  const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
+  const wasAlive = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
   const notificationId = options.nextNotificationId();
-  const { answer, verb: done } = await ask(one, { worker, verb });
+  const { answer, verb: done } = await notifyWithRetries(one, { worker, verb });
   const { target, clock } = options;
   const result = {
     ...workerResult(name, worker, answer, target.generation, clock.nowMs()),
     notificationId,
-    // A restart makes another process of it: who that is, the next reading of the set says.
+    // After a restart the process identity is unknown until the members are read again.
     ...(process === undefined || done === 'restart' ? {} : { process }),
   };
-  if (answer.kind === 'refused') return { result, no: 'WORKER_REFUSED' };
+  if (answer.kind === 'refused') return { result, refusalCode: 'WORKER_REFUSED' };
   if (answer.kind !== 'unreachable') return { result };
   if (answer.silence !== undefined && options.isSilenceRefusal?.(key) === true)
-    return { result, no: 'SILENT_REFUSAL' };
-  return judgeUnanswered(one, { worker, answer, verb: done }, { result, lived });
+    return { result, refusalCode: 'SILENT_REFUSAL' };
+  return judgeUnanswered(one, { worker, answer, verb: done }, { result, wasAlive });
 }
 
 async function judgeUnanswered(
-  one: OneGroup,
-  unanswered: Unanswered,
-  { result, lived }: { readonly result: WorkerResult; readonly lived: boolean },
-): Promise<Said> {
+  one: GroupNotification,
+  unanswered: UnansweredNotification,
+  { result, wasAlive }: { readonly result: WorkerResult; readonly wasAlive: boolean },
+): Promise<NotifyOutcome> {
   const { driver, options } = one;
   const { worker, answer, verb } = unanswered;
   const liveness = await livenessOf(driver, worker);
   if (answer.notNow === 'yes' && liveness !== 'dead')
     return { result: await withLiveness(driver, result, liveness) };
   const isDown = liveness === 'dead' || (verb === 'restart' && liveness === 'alive');
-  if (lived && isDown) return { result, no: 'WORKER_DIED' };
-  const isLeft = liveness !== 'dead' || options.restartDead === 'yes';
-  const started = isLeft ? undefined : await startedAgain(one, unanswered, result);
+  if (wasAlive && isDown) return { result, refusalCode: 'WORKER_DIED' };
+  const isLeft = liveness !== 'dead' || options.restartDead === true;
+  const started = isLeft ? undefined : await startIfFailed(one, unanswered, result);
   if (started !== undefined) return started;
-  if (verb === 'restart') return { result, lost: 'yes' };
+  if (verb === 'restart') return { result, isLost: true };
   return { result: await withLiveness(driver, result, liveness) };
 }
 
-/** It was dead before it was notified. @returns undefined where its supervisor records no failure */
-async function startedAgain(
-  { group, options }: OneGroup,
-  unanswered: Unanswered,
+/** Starts a worker that was dead before its notification. @returns undefined if its supervisor records no failure */
+async function startIfFailed(
+  { group, options }: GroupNotification,
+  unanswered: UnansweredNotification,
   { process: _, ...result }: WorkerResult,
-): Promise<Said | undefined> {
-  const answer = await startFailed(group, unanswered, options);
+): Promise<NotifyOutcome | undefined> {
+  const answer = await startFailedWorker(group, unanswered, options);
   if (answer === undefined) return undefined;
   const { generation, worker } = result;
-  const said = workerResult(group.config.name, worker, answer, generation, options.clock.nowMs());
-  const lives = hasAnswered(said) ? {} : { lives: 'no' as const };
-  return { result: { ...said, ...given({ notificationId: result.notificationId }), ...lives } };
+  const started = workerResult(group.config.name, worker, answer, generation, options.clock.nowMs());
+  const liveness = hasAnswered(started) ? {} : { lives: 'no' as const };
+  return { result: { ...started, ...given({ notificationId: result.notificationId }), ...liveness } };
 }
 
 const retryMs = 500;
-/** For the worker that stands for a loader or a probe: it answers at once. */
-const answerMs = 1000;
+/** For the one worker of a group without `reset`: the recorded verdict of its loader or probe is returned at once. */
+const defaultAnswerTimeoutMs = 1000;
 
-/** @returns milliseconds until a worker is asked again that has said "not now" so often in a row */
-function notNowGapMs(times: number): number {
+/** @param times deferrals in a row. @returns milliseconds until the next attempt */
+function deferralGapMs(times: number): number {
   return [1000, 2000][times - 1] ?? 5000;
 }
 
-/** @returns true once the worker is to be asked again; all of a group are waited for together */
-async function waitWhileBusy({ group, options, endMs, busy }: OneGroup, times: number): Promise<boolean> {
+/** Waits for the next attempt. @returns false when the wait of the group, which all its workers share, is over */
+async function waitForRetry(
+  { group, options, endMs, busy }: GroupNotification,
+  times: number,
+): Promise<boolean> {
   const { clock, signal, stop } = options;
-  if (options.notNow === undefined) return false;
+  if (options.retryDeferred !== true) return false;
   busy.sinceMs ??= clock.monotonicMs();
   const untilMs = Math.min(endMs, busy.sinceMs + (group.config.reset?.notNowForMs ?? 0));
-  const gapMs = notNowGapMs(times);
+  const gapMs = deferralGapMs(times);
   if (clock.monotonicMs() + gapMs >= untilMs) return false;
   using ending = joinSignals(signal, stop.signal);
   await clock.sleep(gapMs, ending.signal);
   return !ending.signal.aborted;
 }
 
-/** @returns the last answer of a worker that is not busy any more, or not waited for any more; undefined without time */
-async function askUntilFree(one: OneGroup, { worker, verb }: Wanted): Promise<Answer | undefined> {
+/** @returns the first answer that is no deferral, or the last deferral within the wait; undefined if no time is left */
+async function notifyUntilNotDeferred(
+  one: GroupNotification,
+  { worker, verb }: RecipientWithVerb,
+): Promise<Answer | undefined> {
   const { group, driver, options, endMs } = one;
   const { clock, signal, target } = options;
   for (let times = 1; ; times++) {
-    const leftMs = Math.min(group.config.reset?.timeoutMs ?? answerMs, endMs - clock.monotonicMs());
+    const leftMs = Math.min(
+      group.config.reset?.timeoutMs ?? defaultAnswerTimeoutMs,
+      endMs - clock.monotonicMs(),
+    );
     if (leftMs <= 0) return undefined;
     const ending = signal === undefined ? {} : { signal };
     const answer = await notifyWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
-    if (answer.notNow === undefined || !(await waitWhileBusy(one, times))) return answer;
+    if (answer.notNow === undefined || !(await waitForRetry(one, times))) return answer;
   }
 }
 
-/** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
-async function ask(one: OneGroup, wanted: Wanted): Promise<{ answer: Answer; verb: NotifyVerb | 'none' }> {
+/** Repeats a reset that got no answer, `retry` times. A refusal is an answer, and a restart is never repeated. */
+async function notifyWithRetries(
+  one: GroupNotification,
+  wanted: RecipientWithVerb,
+): Promise<{ answer: Answer; verb: NotifyVerb | 'none' }> {
   const { group, driver, options } = one;
   const { worker, verb } = wanted;
   const { clock, signal } = options;
-  // Who is down reads the policy when it starts; to start it is not ours to decide.
+  // A stopped worker reads the policy when it starts. Its operator decides when that is, so it is not started here.
   const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
-  if (isDown && options.restartDead !== 'yes')
+  if (isDown && options.restartDead !== true)
     return { answer: unreachable('does not run: it is not restarted'), verb: 'none' };
   const { retry = 0 } = group.config.reset ?? {};
   options.onNotify?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
-    const answer = await askUntilFree(one, wanted);
+    const answer = await notifyUntilNotDeferred(one, wanted);
     if (answer === undefined)
       return { answer: unreachable('the timeout of its group is over'), verb: 'none' };
     const isSilent = answer.kind === 'unreachable' && answer.notNow === undefined;

@@ -1,40 +1,40 @@
-// The step reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds: what says
-// no throws, and the caller puts the previous generation back. Writes each answer as it arrives, for callers that ask for it.
+// The step `reset`: notifies the affected groups and judges the answers. A refusal is thrown, so that the caller restores the
+// previous generation. Records each answer as it arrives, if the caller requests it.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import { seenAlive } from './dead-workers.js';
+import { readProcessLiveness } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
 import { type NotifiedGroup, notifyGroups } from './notify-group.js';
-import { asksEach, type Probed, runProbes } from './probe-workers.js';
-import { noCodes, refusal } from './refusal.js';
+import { isWorkerProbe, type ProbeResults, runProbes } from './probe-workers.js';
 import { mapBounded, maxParallelNotices, readMembers } from './worker-groups.js';
 import { hasAnswered, noteWorkers, withNotificationBegun, workerKey } from './worker-ledger.js';
+import { createRefusalError, refusalCodes } from './worker-refusal.js';
 
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
-  /** Names of the groups of which nobody could say who is in them, with the reason. */
+  /** By group, if its members could not be listed: the reason. */
   readonly unread: ReadonlyMap<string, string>;
 }
 
 /**
- * Notifies every worker of the groups, each in its way, and judges the answers.
- * @throws WritError WORKER_REFUSED, WORKER_DIED naming each worker that cannot live with it, PROBE_FAILED and
- *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
+ * Notifies every worker of the groups by its verb, and judges the answers.
+ * @throws WritError WORKER_REFUSED, WORKER_DIED, SILENT_REFUSAL with the name of each such worker; PROBE_FAILED and
+ *   PROBE_BROKEN of a rolling step. `facts.results` has the results of all notified workers
  */
 export async function resetWorkers(host: Host, context: NotifyContext): Promise<ResetReport> {
   let groups = await notifyWorkers(host, context);
-  requireNobodySaysNo(groups);
-  if (context.manner?.newcomers !== undefined && !context.signal.aborted) {
+  throwIfRefused(groups);
+  if (context.behavior?.notifyNewcomers === true && !context.signal.aborted) {
     groups = await notifyNewcomers(host, context, groups);
-    requireNobodySaysNo(groups);
+    throwIfRefused(groups);
   }
   const results = groups.flatMap((one) => one.results);
-  return { results, unread: unreadOf(groups) };
+  return { results, unread: unreadGroups(groups) };
 }
 
-/** @returns names of the groups whose sets nobody could read, with the reason */
-export function unreadOf(groups: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
+/** @returns by group, if its members could not be listed: the reason */
+export function unreadGroups(groups: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
   return new Map(
     groups.flatMap(({ group, unlisted }) =>
       unlisted === undefined ? [] : [[group.config.name, unlisted.message] as const],
@@ -42,7 +42,10 @@ export function unreadOf(groups: readonly NotifiedGroup[]): ReadonlyMap<string, 
   );
 }
 
-/** A worker may have read the generation before the swap, and be listed only behind it: nobody has notified it. */
+/**
+ * Notifies members that joined since the first notification. Such a worker may have read the previous generation before the
+ * swap, and no notification has reached it.
+ */
 async function notifyNewcomers(
   host: Host,
   context: NotifyContext,
@@ -67,44 +70,48 @@ async function notifyNewcomers(
   });
 }
 
-/** As resetWorkers, without a judgement. */
+/** As resetWorkers, but returns refusals in place of throwing them. */
 export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
   const { target, signal, nextNotificationId, only, unreached } = context;
-  const { proofs, newcomers: _, ...manner } = context.manner ?? {};
-  const askedOnce = new Set<string>();
+  const { skipStepProbes, notifyNewcomers: _, ...behavior } = context.behavior ?? {};
+  const probedOnce = new Set<string>();
   return notifyGroups(context.groups, {
     ...{ target, nextNotificationId, signal, only, unreached, clock: host.clock },
     prove: async (group, results) => {
-      if (proofs === 'last' || !asksEach(group.config.probe)) return;
-      const { unheard } = await runProbes(host, { ...context, groups: [group] }, results, { askedOnce });
-      if (unheard.size > 0) askedOnce.add(group.config.name);
+      if (skipStepProbes === true || !isWorkerProbe(group.config.probe)) return;
+      const { withoutVerdict } = await runProbes(host, { ...context, groups: [group] }, results, {
+        probedOnce,
+      });
+      if (withoutVerdict.size > 0) probedOnce.add(group.config.name);
     },
-    ...manner,
+    ...behavior,
   });
 }
 
-/** Notes one result of a step. */
+/** Records one result of a step. */
 export type StepNote = (result: WorkerResult) => void;
 
 /**
- * Notes that the notification of these workers begins, and each result as it arrives: status shows it, and it outlives a crash.
- * The caller notes all results after the step. Hence an error of the disk is left to the caller.
- * @returns what notes one result; of a step with more workers than are notified at a time, several in one write
+ * Records that the notification of these workers begins, so that the status shows it and it survives a crash. Ignores disk
+ * errors, because the caller records all results again after the step and throws them then.
+ * @returns a function that records one result. With more workers than are notified in parallel, it batches the writes.
  */
 export function noteStep(host: Pick<Host, 'ledger' | 'clock'>, keys: readonly string[]): StepNote {
   const collected: WorkerResult[] = [];
   let awaited = keys.length;
-  ignoreDisk(() => host.ledger.write(withNotificationBegun(host.ledger.read(), keys, host.clock.nowMs())));
+  ignoreDiskErrors(() =>
+    host.ledger.write(withNotificationBegun(host.ledger.read(), keys, host.clock.nowMs())),
+  );
   return (result) => {
     awaited -= 1;
     collected.push(result);
     if (awaited >= maxParallelNotices && collected.length < maxParallelNotices) return;
     const results = collected.splice(0);
-    ignoreDisk(() => noteWorkers(host, results));
+    ignoreDiskErrors(() => noteWorkers(host, results));
   };
 }
 
-function ignoreDisk(write: () => void): void {
+function ignoreDiskErrors(write: () => void): void {
   try {
     write();
   } catch (error) {
@@ -112,13 +119,13 @@ function ignoreDisk(write: () => void): void {
   }
 }
 
-/** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
-function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
+/** Throws a refusal before a death, and both before a failed probe: the first is nearest to the cause. */
+function throwIfRefused(groups: readonly NotifiedGroup[]): void {
   const results = groups.flatMap((one) => one.results);
-  const noes = groups.flatMap((one) => one.noes);
-  for (const code of noCodes) {
-    const said = noes.filter((one) => one.code === code).map((one) => one.result);
-    if (said.length > 0) throw refusal(code, said, results);
+  const refusals = groups.flatMap((one) => one.refusals);
+  for (const code of refusalCodes) {
+    const refused = refusals.filter((one) => one.code === code).map((one) => one.result);
+    if (refused.length > 0) throw createRefusalError(code, refused, results);
   }
   const failure = groups.find((one) => one.failure !== undefined)?.failure;
   if (failure === undefined) return;
@@ -129,12 +136,13 @@ function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
 }
 
 /**
- * @returns the results: a probe that saw the generation confirms the workers of its group that were notified; one that
- *   reached nobody says that they are not there. Who vouches for itself beside a probe that was not heard has that noted.
+ * Applies the verdict of a worker's own probe, or else of its group's probe, to each result of a worker that accepted.
+ * @returns the results. A probe that saw the generation confirms the worker. A probe that reached no process makes a worker
+ *   `unreachable` that did not confirm by itself. Any other missing verdict is recorded in `silence`
  */
-export function provenBy(
+export function applyProbeResults(
   groups: readonly WorkerGroup[],
-  { seen, unheard }: Probed,
+  { seen, withoutVerdict }: ProbeResults,
   results: readonly WorkerResult[],
 ): Promise<WorkerResult[]> {
   return mapBounded(results, maxParallelNotices, async (one): Promise<WorkerResult> => {
@@ -142,14 +150,14 @@ export function provenBy(
     const keys = [one.group, workerKey(one.group, one.worker)];
     const [provenAtMs] = keys.flatMap((key) => seen.get(key) ?? []);
     if (provenAtMs !== undefined) return { ...one, state: 'confirmed', provenAtMs };
-    const about = keys.find((key) => unheard.has(key)) ?? '';
-    const verdict = unheard.get(about);
+    const about = keys.find((key) => withoutVerdict.has(key)) ?? '';
+    const verdict = withoutVerdict.get(about);
     if (verdict === undefined) return one;
     const { kind, reason } = verdict;
     if (one.state === 'confirmed' || kind !== 'unreachable')
       return { ...one, silence: `${about}: ${reason}` };
     const group = groups.find(({ config }) => config.name === one.group);
-    const lives = group && (await seenAlive(group, one.worker, group.config.probe));
-    return { ...one, ...lives, state: 'unreachable', text: `${one.text}; its probe: ${reason}` };
+    const liveness = group && (await readProcessLiveness(group, one.worker, group.config.probe));
+    return { ...one, ...liveness, state: 'unreachable', text: `${one.text}; its probe: ${reason}` };
   });
 }

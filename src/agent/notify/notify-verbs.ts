@@ -1,5 +1,5 @@
-// How each worker takes over a generation: by a reset, or by a restart where what it cannot read again has changed. Level,
-// not edge: what counts is what that worker used last, not what the cycle happened to change.
+// Chooses the verb for each worker: a reset, or a restart if a file changed that a running process cannot read again. The
+// comparison starts from the generation that the worker used last, which may be older than the previous generation.
 import { orUndefined } from '../../core/errors.js';
 import { changedPaths, needsRestart, type PolicyFiles } from '../../core/release/affected-groups.js';
 import { readBundles } from '../generations/generation-contents.js';
@@ -11,42 +11,45 @@ import { type VerbOf, workerKey } from './worker-ledger.js';
 export interface VerbOptions {
   /** The generation that workers are moved to. */
   readonly to: number;
-  /** What a worker uses of which nothing is known; left out before a first activation. */
+  /** The generation that a worker without a ledger entry uses; absent before a first activation. */
   readonly from?: number;
-  /** What each worker last said, as of before the move; left out where it counts for nothing. */
+  /** The entries of the workers before the move; absent: every worker counts as using `from`. */
   readonly workers?: Readonly<Record<string, WorkerLedger>>;
 }
 
-/** @returns how a worker is notified; `restart` where its generation cannot be compared any more, or one is owed still */
+/** @returns a function that gives the verb; `restart` also if it is pending, or if an older generation cannot be compared */
 export function verbsTo(host: Host, options: VerbOptions): VerbOf {
   const changedSince = changesTo(host, options.to);
   return ({ config }, worker) => {
     if (config.restartWhen === undefined) return 'reset';
     const entry = options.workers?.[workerKey(config.name, worker)];
     if (entry?.owed !== undefined) return entry.owed;
-    const bases = mayUse(options, entry);
+    const bases = possibleGenerations(options, entry);
     const changes = bases.map((base) => (base === 'unknown' ? undefined : changedSince(base)));
     return changes.some((one) => one === undefined || needsRestart(config, one)) ? 'restart' : 'reset';
   };
 }
 
 /**
- * The difference between what somebody uses and a generation; each is read once, however many workers use it.
- * @returns for a generation, or for none at all, the paths as changedPaths; undefined where it cannot be compared any more
+ * Compares generations with the generation `to`, and reads each one once, however many workers use it.
+ * @returns a function that gives the changed paths since a base generation (undefined: since an empty one), as changedPaths;
+ *   it returns undefined if the base cannot be compared any more
  */
 export function changesTo(
   host: Pick<Host, 'paths'>,
   to: number,
 ): (base: number | undefined) => readonly string[] | undefined {
-  const after = once(() => filesOf(host, to));
-  return once((base) => {
-    const [before, now] = [filesOf(host, base), after(to)];
+  const after = memoizeByGeneration(() => readPolicyFiles(host, to));
+  return memoizeByGeneration((base) => {
+    const [before, now] = [readPolicyFiles(host, base), after(to)];
     return before && now && changedPaths(before, now);
   });
 }
 
-/** Every worker of a set has read the same few generations. */
-function once<T>(read: (generation: number | undefined) => T): (generation: number | undefined) => T {
+/** Caches the result for each generation, because the workers of a group use the same few. */
+function memoizeByGeneration<T>(
+  read: (generation: number | undefined) => T,
+): (generation: number | undefined) => T {
   const known = new Map<number | undefined, T>();
   return (generation) => {
     const value = known.has(generation) ? (known.get(generation) as T) : read(generation);
@@ -55,8 +58,8 @@ function once<T>(read: (generation: number | undefined) => T): (generation: numb
   };
 }
 
-/** Whoever proved one generation and was notified of another one since uses either. */
-function mayUse(
+/** @returns the generations that a worker may use: both, if it confirmed one and was notified of another since */
+function possibleGenerations(
   { from }: VerbOptions,
   entry: WorkerLedger | undefined,
 ): readonly (number | undefined | 'unknown')[] {
@@ -67,8 +70,11 @@ function mayUse(
   return isNotYetNotified || confirmed === wanted ? [confirmed] : [confirmed, wanted];
 }
 
-/** @returns undefined where the generation is not whole any more */
-function filesOf({ paths }: Pick<Host, 'paths'>, generation: number | undefined): PolicyFiles | undefined {
+/** @returns undefined if the generation is no longer complete */
+function readPolicyFiles(
+  { paths }: Pick<Host, 'paths'>,
+  generation: number | undefined,
+): PolicyFiles | undefined {
   if (generation === undefined) return new Map();
   return orUndefined(() => readBundles(paths, readGeneration(paths, generation)));
 }

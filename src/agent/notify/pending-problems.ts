@@ -1,5 +1,5 @@
-// What the ledger and the configuration say of the workers just now, put to the rule of core/status/worker-rules. Reads only;
-// a cycle and the status say the same by it.
+// Applies core/status/worker-rules to the ledger and the configuration. Reads only. A cycle and the status report share it, so
+// both report the same problems.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
@@ -12,7 +12,7 @@ interface WorkersView extends Pick<Host, 'ledger' | 'config'> {
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
-/** @returns what is wrong with the workers just now; none when all is well */
+/** @returns the current findings about the workers; empty if there are none */
 export function workerFindings({ ledger, config, clock }: WorkersView): WorkerFinding[] {
   return judgeWorkers(workerGroupFacts(ledger.read(), config, clock.nowMs()));
 }
@@ -22,12 +22,12 @@ export function pendingProblems(host: WorkersView): Problem[] {
   return problemsIn(workerFindings(host));
 }
 
-/** @returns those that make an outcome `degraded` */
+/** @returns the findings that make an outcome `degraded` */
 export function problemsIn(findings: readonly WorkerFinding[]): Problem[] {
   return findings.filter(({ effect }) => effect === 'degraded').map(problemIn);
 }
 
-/** @returns those that leave an outcome as it is */
+/** @returns the findings that do not change an outcome */
 export function warningsIn(findings: readonly WorkerFinding[]): Problem[] {
   return findings.filter(({ effect }) => effect === 'warning').map(problemIn);
 }

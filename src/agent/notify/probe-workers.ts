@@ -1,6 +1,6 @@
-// The probes: which generation is really in use. One that names `{worker}` asks each worker, any other asks the group as
-// a whole. A no throws; "not now" (75) and a warning (32 to 63) prove nothing and refute nothing; who could not be reached
-// is not asked.
+// Runs probes, which check the generation that workers really use. A probe with `{worker}` in its command runs for each worker,
+// any other once for the group. A failed probe is thrown. A deferral (75) and a warning (32 to 63) neither confirm nor refuse.
+// Workers that could not be reached are not probed.
 import { join } from 'node:path';
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
@@ -18,8 +18,8 @@ import { livenessOf } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
 import { groupOf, hasAnswered, workerKey } from './worker-ledger.js';
 
-/** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
-export function groupHook(
+/** Runs a loader or a probe after the swap, on the generation that workers must load; it sees the active policy. */
+export function runGroupHook(
   host: Host,
   { uses }: WorkerGroupConfig,
   hook: HookConfig,
@@ -37,13 +37,13 @@ export function groupHook(
   });
 }
 
-/** @throws WritError LOADER_*, SANDBOX_* where it is no yes */
-export function requireLoaded(group: string, report: HookReport): void {
+/** @throws WritError LOADER_*, SANDBOX_* for a failure or a deferral; an unreachable process is no error */
+export function throwIfNotLoaded(group: string, report: HookReport): void {
   const error = groupHookError('loader', { group, asked: group }, report);
   if (error !== undefined) throw error;
 }
 
-/** @returns LOADER_*, PROBE_*, SANDBOX_* where it is no yes; "not now" of a probe is no error */
+/** @returns LOADER_*, PROBE_*, SANDBOX_* for a failure; undefined for a success, and for a deferral of a probe */
 function groupHookError(
   role: 'loader' | 'probe',
   { group, asked }: { readonly group: string; readonly asked: string },
@@ -57,83 +57,83 @@ function groupHookError(
   });
 }
 
-/** What probes have found, by names of groups and keys of workers. */
-export interface Probed {
-  /** Seen using this generation: when, in epoch milliseconds. */
+/** Results of probes, by group name for a group probe and by worker key for a `{worker}` probe. */
+export interface ProbeResults {
+  /** Epoch milliseconds when the probe saw this generation in use. */
   readonly seen: ReadonlyMap<string, number>;
-  /** The probe gave no verdict: how it ended. */
-  readonly unheard: ReadonlyMap<string, HookVerdict>;
+  /** How the probe ended, if it gave no verdict. */
+  readonly withoutVerdict: ReadonlyMap<string, HookVerdict>;
 }
 
 export interface RunProbesOptions {
-  /** Names of groups whose probe gave no verdict before in this move: they are asked once, for waiting is in vain. */
-  readonly askedOnce?: ReadonlySet<string>;
-  /** Called with the error of each question; left out: the first one is thrown. */
+  /** Groups to probe only once, because their probe gave no verdict earlier in this move and a further wait would not help. */
+  readonly probedOnce?: ReadonlySet<string>;
+  /** Called with each error and the group name or worker key; absent: the first error is thrown. */
   readonly onError?: (error: WritError, about: string) => void;
 }
 
 /**
- * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
- * @param notified those that were notified: who could not be reached is not asked
+ * Runs the probe of each group, and a `{worker}` probe for each of its workers.
+ * @param notified results of the notification; unreachable workers are not probed
  * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
  */
 export async function runProbes(
   host: Host,
   context: NotifyContext,
   notified: readonly WorkerResult[],
-  { askedOnce, onError = throwIt }: RunProbesOptions = {},
-): Promise<Probed> {
+  { probedOnce, onError = throwError }: RunProbesOptions = {},
+): Promise<ProbeResults> {
   const seen = new Map<string, number>();
-  const unheard = new Map<string, HookVerdict>();
+  const withoutVerdict = new Map<string, HookVerdict>();
   const questions = context.groups.flatMap((group): ProbeQuestion[] => {
     const { config } = group;
     const { probe, name } = config;
     if (probe === undefined) return [];
-    return questionsOf(config, notified).map((worker) => {
+    return probeSubjects(config, notified).map((worker) => {
       const about = worker === undefined ? name : workerKey(name, worker);
       const own = notified.filter((one) => one.group === name && [undefined, one.worker].includes(worker));
       let isStopped = false;
       return {
-        probe: askedOnce?.has(name) ? { ...probe, deadlineMs: 0 } : probe,
+        probe: probedOnce?.has(name) ? { ...probe, deadlineMs: 0 } : probe,
         ask: async (timeoutMs) => {
           const workers = worker === undefined ? own.map((one) => one.worker) : [worker];
           const asked = { probe: { ...probe, timeoutMs }, workers };
-          const report = await askProbe(host, group, asked, context);
+          const report = await runGroupProbe(host, group, asked, context);
           isStopped = report.isStopped === true;
           return report;
         },
-        isGone: goneWatch(group, own, { clock: host.clock, isStopped: () => isStopped }),
+        isGone: createLostWorkerCheck(group, own, { clock: host.clock, isStopped: () => isStopped }),
         onDecided: (report) => {
           const error = groupHookError('probe', { group: name, asked: about }, report);
           if (error !== undefined) onError(error, about);
           else if (report.verdict.kind === 'ok') seen.set(about, host.clock.nowMs());
-          else unheard.set(about, report.verdict);
+          else withoutVerdict.set(about, report.verdict);
         },
       };
     });
   });
   await askInTurns(questions, { clock: host.clock, signal: context.signal });
-  return { seen, unheard };
+  return { seen, withoutVerdict };
 }
 
-function throwIt(error: WritError): never {
+function throwError(error: WritError): never {
   throw error;
 }
 
-/** A supervisor that restarts a worker at once has done so by then. */
-const goneMs = 5000;
+/** A supervisor that restarts a worker at once has restarted it within this time. */
+const lostWorkerMs = 5000;
 
-interface GoneWatch {
+interface LostWorkerOptions {
   readonly clock: Pick<Host['clock'], 'monotonicMs'>;
-  /** Whether the last question met a process that is stopped. */
+  /** @returns true if the last attempt found a stopped process */
   readonly isStopped: () => boolean;
 }
 
-/** @returns a look that is true once one of the workers that answered has been dead or stopped for a while */
-function goneWatch(
+/** @returns a check that is true once a worker that accepted has been dead or stopped for `lostWorkerMs` */
+function createLostWorkerCheck(
   { driver }: WorkerGroup,
   notified: readonly WorkerResult[],
-  { clock, isStopped }: GoneWatch,
+  { clock, isStopped }: LostWorkerOptions,
 ): () => Promise<boolean> {
   const watched = driver?.liveness === undefined ? [] : notified.filter(hasAnswered);
   const isAnyDead = async (): Promise<boolean> => {
@@ -148,69 +148,69 @@ function goneWatch(
       return false;
     }
     sinceMs ??= clock.monotonicMs();
-    return clock.monotonicMs() - sinceMs >= goneMs;
+    return clock.monotonicMs() - sinceMs >= lostWorkerMs;
   };
 }
 
-/** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
-function questionsOf(
+/** @returns the workers to probe, one by one; `undefined` stands for the whole group */
+function probeSubjects(
   config: WorkerGroupConfig,
   notified: readonly WorkerResult[],
 ): readonly (string | undefined)[] {
-  if (!asksEach(config.probe)) return hasAnswer(config, notified) ? [undefined] : [];
+  if (!isWorkerProbe(config.probe)) return canProbeGroup(config, notified) ? [undefined] : [];
   const own = notified.filter((one) => one.group === config.name && one.state !== 'unreachable');
   return own.map((one) => one.worker);
 }
 
-/** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
-function hasAnswer({ name, reset }: WorkerGroupConfig, notified: readonly WorkerResult[]): boolean {
+/** Without a reachable worker, a failed probe shows that nothing runs, and nothing about the policy. */
+function canProbeGroup({ name, reset }: WorkerGroupConfig, notified: readonly WorkerResult[]): boolean {
   return reset === undefined || notified.some((one) => one.group === name && one.state !== 'unreachable');
 }
 
-/** True for a probe that asks each worker. */
-export function asksEach(probe: HookConfig | undefined): boolean {
+/** @returns true for a probe with `{worker}` in its command, which runs for each worker */
+export function isWorkerProbe(probe: HookConfig | undefined): boolean {
   return probe?.run.some((argument) => argument.includes(workerPlaceholder)) ?? false;
 }
 
 const workerPlaceholder = '{worker}';
 
-/** What is asked, and about which workers: the first one is `{worker}`. */
-export interface AskedProbe {
+/** A probe, and the workers that it covers. The first one replaces `{worker}`. */
+export interface ProbeRequest {
   readonly probe: ProbeConfig;
   readonly workers: readonly string[];
 }
 
 /**
- * Asks the probe of a group once for each stamp that would be right, until one is; about the worker, where it asks each.
- * @returns `unreachable` in place of any answer but a right one where the process of a worker is stopped
+ * Runs a probe once for each acceptable stamp, until it passes.
+ * @returns the last report; `unreachable` in place of a failure if the process of a worker is stopped
  */
-export async function askProbe(
+export async function runGroupProbe(
   host: Host,
   { config, driver }: WorkerGroup,
-  { probe, workers }: AskedProbe,
+  { probe, workers }: ProbeRequest,
   context: NotifyContext,
 ): Promise<HookReport> {
   const { generation } = context.target;
   const [worker = ''] = workers;
-  const about = asksEach(probe) ? worker : undefined;
-  const [first, ...others] = commandsOf(host, config, { run: probe.run, worker: about, generation });
-  if (first === undefined) return noStamp(config);
+  const about = isWorkerProbe(probe) ? worker : undefined;
+  const [first, ...others] = probeCommands(host, config, { run: probe.run, worker: about, generation });
+  if (first === undefined) return missingStampReport(config);
   const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
-  const ask = ([program, ...args]: Question['run']): Promise<HookReport> =>
-    groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
+  const ask = ([program, ...args]: ProbeCommandOptions['run']): Promise<HookReport> =>
+    runGroupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
   let report = await ask(first);
   for (const other of others) if (report.verdict.kind !== 'ok') report = await ask(other);
   if (report.verdict.kind === 'ok') return report;
-  const stopped = await findStopped(driver, workers);
+  const stopped = await findStoppedProcess(driver, workers);
   return stopped === undefined ? report : withoutAnswer(report, stopped);
 }
 
 /**
- * A process that a person stopped (SIGSTOP, a debugger) reads no policy and answers no question. A probe with a time limit of
- * its own then exits as if the answer were wrong (adr/0058).
- * @returns which worker it is; undefined where none is stopped, as far as the driver sees processes
+ * Finds a worker with a stopped process (SIGSTOP, a debugger). It cannot answer, so a probe with a time limit of its own
+ * exits as if the answer were wrong (adr/0058).
+ * @returns a text that names the worker; undefined if none is stopped, or if the driver cannot see processes
  */
-async function findStopped(
+async function findStoppedProcess(
   driver: Driver | undefined,
   workers: readonly string[],
 ): Promise<string | undefined> {
@@ -226,25 +226,25 @@ function withoutAnswer({ durationMs }: HookReport, reason: string): HookReport {
   return { verdict: { kind: 'unreachable', reason }, text: reason, durationMs, isStopped: true };
 }
 
-export interface Question {
+export interface ProbeCommandOptions {
   readonly run: readonly [string, ...string[]];
-  /** The worker that is asked about, where each is; left out: the group. */
+  /** The worker, for a `{worker}` probe; absent: the group. */
   readonly worker?: string | undefined;
-  /** Number of the generation that workers are moved to. */
+  /** Number of the generation that workers must load. */
   readonly generation: number;
 }
 
 /**
- * The stamp is that of the release that a worker was last to take: one that was rightly not notified of a newer stamp shows
- * the older one.
- * @returns the command for each stamp that is right, the newest first: of a group whose workers were last notified of
- *   different releases anyone may answer. None where a bundle that it names has no release.
+ * Builds the probe commands with the stamps of the releases that the workers must use. A worker that no move notified of a
+ * newer stamp correctly shows the older one.
+ * @returns one command for each acceptable stamp, newest first: several if the workers of a group must use different
+ *   releases, because any of them may answer. Empty if a bundle in the command has no release
  */
-export function commandsOf(
+export function probeCommands(
   host: Host,
   { name, uses }: WorkerGroupConfig,
-  { run, worker, generation }: Question,
-): readonly Question['run'][] {
+  { run, worker, generation }: ProbeCommandOptions,
+): readonly ProbeCommandOptions['run'][] {
   if (!hasStamp(run)) return [run];
   const { workers } = host.ledger.read();
   const there = Object.entries(workers).filter(([key, { goneAtMs }]) =>
@@ -259,7 +259,7 @@ export function commandsOf(
   return [...new Map(commands.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function noStamp({ name }: WorkerGroupConfig): HookReport {
+function missingStampReport({ name }: WorkerGroupConfig): HookReport {
   const reason = `group ${name} uses a bundle without a release: its probe has no serial to check`;
   return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
 }

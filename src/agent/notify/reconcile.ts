@@ -1,6 +1,5 @@
-// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or
-// superseded, and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
-// done is decided in worker-action-rules.
+// Reconciles workers: notifies pending workers until each uses the active generation, new members included. Runs in a cycle
+// without a new release, and between cycles on the timer of the agent. worker-action-rules decides the action for each worker.
 import { bakeOf, defaultBake } from '../../core/config/config.js';
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
@@ -11,16 +10,15 @@ import { probeGapMs } from '../settled/probe-gap-rules.js';
 import { successorNoticeAtMs } from '../settled/successor-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
-import { successorAloneAtMs } from './dead-workers.js';
-import { readSets } from './membership.js';
+import { type NotifyReport, probeAfterNotify, probeBeforeNotify, problemsOf } from './confirm-by-probe.js';
+import { successorNotifiableAtMs } from './dead-workers.js';
+import { refreshMembers } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { noteStep, notifyWorkers, resetWorkers, type StepNote } from './notify-steps.js';
 import { changesTo, verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
-import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
-import { resultsIn, standingRefusal } from './refusal.js';
-import { asNotReached, stillRefusesAll } from './repeated-refusal-rules.js';
-import { runPendingLoaders, unloadedWithNobody } from './run-loaders.js';
+import { asUnreachable, stillRefusesAll } from './repeated-refusal-rules.js';
+import { runPendingLoaders, unloadedWithoutMembers } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import {
   acceptedGeneration,
@@ -30,55 +28,57 @@ import {
   type VerbOf,
   workerKey,
 } from './worker-ledger.js';
+import { recordedRefusal, resultsIn } from './worker-refusal.js';
 
 export interface ReconcileResult {
-  /** What those said that were notified now, or whose probe answered. */
+  /** Results of the workers that were notified or confirmed by a probe. */
   readonly results: readonly WorkerResult[];
-  /** What is wrong still; none when every worker there is was notified. */
+  /** The remaining problems; empty if every member accepted. */
   readonly problems: readonly Problem[];
-  /** What is no more than a warning, as a worker that proved nothing. */
+  /** Findings that do not change an outcome, such as a worker that confirmed nothing. */
   readonly warnings: readonly Problem[];
-  /** How long it took to read each set, in milliseconds by the names of the groups. */
+  /** By group: the milliseconds that its driver took to list the members. */
   readonly readMs: ReadonlyMap<string, number>;
 }
 
 const nothing: ReconcileResult = { results: [], problems: [], warnings: [], readMs: new Map() };
 
 /**
- * Reads the sets again, decides, asks probes, decides for whom they refused, and notifies those; what each has found is
- * noted before the next begins. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED
+ * Refreshes the members, probes the workers that may already use the generation, and notifies the others. Each phase records
+ * its results before the next begins. Never rejects because of a worker.
+ * @throws WritError DISK_*, STATE_DAMAGED
  */
 export async function reconcileWorkers(host: Host, options: ReconcileOptions): Promise<ReconcileResult> {
   const active = readActive(host.paths);
   if (active === undefined) return nothing;
-  const { groups = host.groups, doubt = 'the-answered', who, onRefused } = options;
-  const readMs = await readSets(host, { active: active.number, groups, doubt });
+  const { groups = host.groups, livenessCheck = 'all', ignoreBackoff, onRefused } = options;
+  const readMs = await refreshMembers(host, { active: active.number, groups, livenessCheck });
   const target = { generation: active.number, path: active.path };
-  const decide = (probes: ActionOptions['probes']): Actions => {
+  const decide = (isAfterProbes: boolean): Actions => {
     const ledger = host.ledger.read();
     const verbOf = verbsTo(host, { to: active.number, workers: ledger.workers });
-    const successorAtMs = successorTimes(host, ledger);
-    const options = { nowMs: host.clock.nowMs(), who, probes, verbOf, successorAtMs };
+    const successorAtMs = createSuccessorDelay(host, ledger);
+    const options = { nowMs: host.clock.nowMs(), ignoreBackoff, isAfterProbes, verbOf, successorAtMs };
     return nextWorkerActions(ledger, host.groups, options);
   };
-  const toAsk = contextOf(host, decide('not-asked'), ['probe'], { ...options, target });
-  const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
+  const toAsk = createNotifyContext(host, decide(false), ['probe'], { ...options, target });
+  const proven = toAsk === undefined ? [] : await probeBeforeNotify(host, toAsk);
   noteWorkers(host, proven);
-  const actions = decide('asked');
-  const toLoad = who === 'all' ? unloadedWithNobody(host.ledger.read()) : [];
-  const toNotify = contextOf(host, actions, ['notify', 'restart'], { ...options, target, toLoad });
-  const notified: Notified = toNotify === undefined ? nothing : await notifyPending(host, toNotify);
+  const actions = decide(true);
+  const toLoad = ignoreBackoff ? unloadedWithoutMembers(host.ledger.read()) : [];
+  const toNotify = createNotifyContext(host, actions, ['notify', 'restart'], { ...options, target, toLoad });
+  const notified: NotifyReport = toNotify === undefined ? nothing : await notifyPending(host, toNotify);
   noteWorkers(host, notified.results);
-  const toRemind = contextOf(host, actions, ['remind'], { ...options, target });
-  const reminded = toRemind === undefined ? [] : await remind(host, toRemind);
+  const toRemind = createNotifyContext(host, actions, ['remind'], { ...options, target });
+  const reminded = toRemind === undefined ? [] : await remindSuspects(host, toRemind);
   noteWorkers(host, reminded);
-  // The ledger names each worker that refuses.
+  // workerFindings reports each refusing worker from the ledger.
   const others = notified.problems.filter(
     ({ code }) => code !== 'WORKER_REFUSED' && code !== 'SILENT_REFUSAL',
   );
   const findings = workerFindings(host);
   const problems = [...others, ...problemsIn(findings)];
-  const refusal = notified.refusal ?? standingRefusal(host, active.number);
+  const refusal = notified.refusal ?? recordedRefusal(host, active.number);
   if (refusal !== undefined) await onRefused?.(refusal);
   return {
     results: [...proven, ...notified.results, ...reminded],
@@ -90,26 +90,26 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
 
 type Actions = ReturnType<typeof nextWorkerActions>;
 
-function successorTimes(
+function createSuccessorDelay(
   { config }: Host,
   { workers, runs = {}, bakes = {} }: Ledger,
 ): NonNullable<ActionOptions['successorAtMs']> {
   return ({ config: { uses } }, key) => {
     const starts = uses.flatMap((bundle) => bakes[bundle]?.startedAtMs ?? []);
     const noticeAtMs = successorNoticeAtMs(runs[key], {
-      // Without a bake time a daemon may die of notifications all the same.
+      // Without a bake time a notification may still kill a daemon.
       forMs: Math.max(0, ...uses.map((bundle) => bakeOf(config, bundle).forMs)) || defaultBake.forMs,
       bakeStartedAtMs: starts.length === 0 ? undefined : Math.max(...starts),
     });
-    return Math.max(noticeAtMs, successorAloneAtMs(workers[key]));
+    return Math.max(noticeAtMs, successorNotifiableAtMs(workers[key]));
   };
 }
 
 /**
- * @param options.toLoad groups that only a loader is to run for
- * @returns what it takes to do these kinds of actions; undefined where there are none
+ * @param options.toLoad more groups that need a loader run, without workers to notify
+ * @returns the context for the actions of these kinds; undefined if there are none
  */
-function contextOf(
+function createNotifyContext(
   host: Host,
   actions: Actions,
   kinds: readonly WorkerAction['kind'][],
@@ -124,40 +124,40 @@ function contextOf(
   const groups = host.groups.filter(({ config }) => names.has(config.name));
   const verbOf: VerbOf = ({ config }, worker) =>
     actions.get(workerKey(config.name, worker))?.kind === 'restart' ? 'restart' : 'reset';
-  return { groups, target, signal, nextNotificationId, only, staging: staging(), manner: { verbOf } };
+  return { groups, target, signal, nextNotificationId, only, staging: staging(), behavior: { verbOf } };
 }
 
-/** What was said before somebody refused counts too. */
-async function notifyPending(host: Host, context: NotifyContext): Promise<Notified> {
-  const { unreached, refusal: no } = await runPendingLoaders(host, context);
+/** @returns the results after probes. After a refusal, also the results of the workers that were notified before it */
+async function notifyPending(host: Host, context: NotifyContext): Promise<NotifyReport> {
+  const { unreached, refusal: loaderRefusal } = await runPendingLoaders(host, context);
   try {
-    const onStep = (keys: readonly string[]): StepNote => noteAnswers(host, keys);
+    const onStep = (keys: readonly string[]): StepNote => noteUnprobedAnswers(host, keys);
     const { results } = await resetWorkers(host, {
       ...context,
       unreached,
-      manner: {
-        ...context.manner,
+      behavior: {
+        ...context.behavior,
         onStep,
-        isSilenceRefusal: usesOlderFiles(host, context.target.generation),
+        isSilenceRefusal: createOlderFilesCheck(host, context.target.generation),
       },
     });
-    const proven = await proveNotified(host, context, results);
-    return no === undefined ? proven : { ...proven, refusal: no };
+    const proven = await probeAfterNotify(host, context, results);
+    return loaderRefusal === undefined ? proven : { ...proven, refusal: loaderRefusal };
   } catch (error) {
     const refusal = toWritError(error);
     const { workers } = host.ledger.read();
     const results = resultsIn(refusal).map((one) =>
-      stillRefusesAll(workers[workerKey(one.group, one.worker)], one) ? asNotReached(one) : one,
+      stillRefusesAll(workers[workerKey(one.group, one.worker)], one) ? asUnreachable(one) : one,
     );
-    // A worker that refuses everything has said nothing about the policy, and the others were not refused.
+    // A worker that refuses every generation did not judge this one.
     const isAboutPolicy =
       refusal.code !== 'WORKER_REFUSED' || results.some(({ state }) => state === 'refused');
     return { results, ...(isAboutPolicy ? problemsOf([refusal]) : { problems: [] }) };
   }
 }
 
-/** @returns whether the process of a worker, by its key, took a generation in which the files of its group differ */
-function usesOlderFiles(host: Host, active: number): (key: string) => boolean {
+/** @returns a check by worker key: true if its process accepted a generation with other files than the active one */
+function createOlderFilesCheck(host: Host, active: number): (key: string) => boolean {
   const { workers } = host.ledger.read();
   const changedSince = changesTo(host, active);
   return (key) => {
@@ -171,8 +171,11 @@ function usesOlderFiles(host: Host, active: number): (key: string) => boolean {
   };
 }
 
-/** Each answer as it arrives. A probe judges its group first, and a refusal is compared first. */
-function noteAnswers(host: Host, keys: readonly string[]): StepNote {
+/**
+ * Records each accepted answer as it arrives, except in groups with a probe: there the probe decides first. A refusal is
+ * recorded later, because it is first compared with the earlier one.
+ */
+function noteUnprobedAnswers(host: Host, keys: readonly string[]): StepNote {
   const note = noteStep(host, keys);
   const probed = new Set(
     host.groups.flatMap(({ config: { probe, name } }) => (probe === undefined ? [] : [name])),
@@ -183,27 +186,30 @@ function noteAnswers(host: Host, keys: readonly string[]): StepNote {
 }
 
 /**
- * Notifies whom a repeated probe doubts. Only the probe can confirm them, and no answer of theirs takes a policy away that
- * they had taken: whoever changed what they use would take it away by that.
+ * Notifies suspect workers again. Only their probe can confirm them. Their answers never cause a rollback of a policy that
+ * they had accepted, because otherwise whatever changed their state could cause one.
  */
-async function remind(host: Host, context: NotifyContext): Promise<readonly WorkerResult[]> {
-  const groups = await notifyWorkers(host, { ...context, manner: { ...context.manner, proofs: 'last' } });
-  const said = groups
+async function remindSuspects(host: Host, context: NotifyContext): Promise<readonly WorkerResult[]> {
+  const groups = await notifyWorkers(host, {
+    ...context,
+    behavior: { ...context.behavior, skipStepProbes: true },
+  });
+  const answers = groups
     .flatMap((one) => one.results)
     .map((one): WorkerResult => (one.state === 'unreachable' ? one : { ...one, state: 'notified' }));
-  const probed = { ...context, groups: context.groups.map((group) => withProbeUntilRepeated(host, group)) };
-  const { results } = await proveNotified(host, probed, said);
+  const probed = { ...context, groups: context.groups.map((group) => limitProbeToRepeat(host, group)) };
+  const { results } = await probeAfterNotify(host, probed, answers);
   return results.map((one, index) =>
-    one.state === 'unreachable' && said[index]?.state === 'notified' ? { ...one, state: 'notified' } : one,
+    one.state === 'unreachable' && answers[index]?.state === 'notified' ? { ...one, state: 'notified' } : one,
   );
 }
 
 /**
- * The answers after a reminder are not counted, but those of the repeated probe are. With the whole deadline of the probe a bad
- * release of a short bake time would stay active for a minute longer.
- * @returns the group; its probe ends at the time of the next repeated one, and is asked once where one attempt may take longer
+ * Limits the probe after a reminder to the time until the next repeated probe. Only failures of the repeated probe count, so
+ * with the full deadline a bad release with a short bake time would stay active for a minute longer.
+ * @returns the group with the limited probe; it runs once if one attempt may take longer than that time
  */
-function withProbeUntilRepeated(host: Host, group: WorkerGroup): WorkerGroup {
+function limitProbeToRepeat(host: Host, group: WorkerGroup): WorkerGroup {
   const { probe } = group.config;
   const gapMs = probe && probeGapMs(host.config, host.ledger.read(), group.config, probe.everyMs);
   if (probe === undefined || gapMs === undefined) return group;

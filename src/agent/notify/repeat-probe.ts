@@ -1,6 +1,6 @@
-// Asks the probe of one group again, between activations, and notes what follows: repeated-probe-rules decides it. Notifies
-// nobody; whom it makes pending reconcile notifies. A probe may hang, so it is asked beside the jobs of a host, and its answer
-// is noted between them.
+// Repeats the probe of one group between moves and records what repeated-probe-rules decides. Sends no notification: reconcile
+// notifies the workers that become pending. A probe may hang, so it runs outside the job lock, and its answer is recorded under
+// the lock.
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { orUndefined } from '../../core/errors.js';
@@ -11,23 +11,23 @@ import { probeGapMs } from '../settled/probe-gap-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
-import { type AskedProbe, askProbe, asksEach } from './probe-workers.js';
+import { isWorkerProbe, type ProbeRequest, runGroupProbe } from './probe-workers.js';
 import {
-  afterRight,
-  afterSilence,
-  afterWrong,
-  isAskedAgain,
-  isDoubted,
-  isOpen,
-  isSecondProbeTurn,
-  type WrongAnswer,
+  afterFailedProbe,
+  afterPassedProbe,
+  afterProbeWithoutVerdict,
+  type FailedProbe,
+  hasOpenProbe,
+  isProbedAgain,
+  isSecondProbeDue,
+  isSuspect,
 } from './repeated-probe-rules.js';
 import { groupOf, withWorkers, workerOf } from './worker-ledger.js';
 
 export interface RepeatedProbe {
-  /** Keys of the workers that it showed using what they are to use. */
+  /** Keys of the workers that the probe confirmed. */
   readonly proven: readonly string[];
-  /** What is news: who is doubted since now, and who no more. */
+  /** Workers that became suspect now (`doubted: 'yes'`), or are no longer suspect. */
   readonly changed: readonly {
     readonly key: string;
     readonly text: string;
@@ -37,30 +37,35 @@ export interface RepeatedProbe {
 
 const maxTextCharacters = 500;
 
-/** What a probe said, about workers as they were when it was asked. */
+/** The report of a probe, and the ledger entries of its workers at its start. */
 export interface ProbeAnswer {
   readonly about: ReadonlyMap<string, WorkerLedger>;
   readonly report: HookReport;
-  /** It was not answered in time by workers that run, whose release is in its bake time. */
+  /** The probe timed out, although its workers run and their release is in its bake time. */
   readonly isOverdue: boolean;
 }
 
-type Asked = Pick<NotifyContext, 'target' | 'staging' | 'signal'>;
+type RepeatContext = Pick<NotifyContext, 'target' | 'staging' | 'signal'>;
 
 /**
- * Asks, once: what is wrong is asked again in its time, and nobody waits for that. Writes nothing.
- * @returns the answers; none where nobody is there to be asked about
+ * Runs the probe of a group once, or once for each worker. A failure is not retried here, because the next repetition does
+ * that. Writes nothing.
+ * @returns the answers; empty without a worker to probe
  */
-export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Promise<ProbeAnswer[]> {
+export async function runRepeatedProbe(
+  host: Host,
+  group: WorkerGroup,
+  asked: RepeatContext,
+): Promise<ProbeAnswer[]> {
   const { config } = group;
   const { probe } = config;
-  const workers = workersToAsk(host, config);
+  const workers = workersToProbe(host, config);
   if (probe === undefined || workers.length === 0) return [];
   const answers: ProbeAnswer[] = [];
-  for (const about of asksEach(probe) ? workers.map((one) => [one]) : [workers]) {
+  for (const about of isWorkerProbe(probe) ? workers.map((one) => [one]) : [workers]) {
     const names = about.map(([key]) => workerOf(key));
-    const report = await askUntilRight(host, group, { probe, workers: names, asked, about });
-    // Whoever is told to end in the middle of it was told nothing about a worker.
+    const report = await probeAcceptedGenerations(host, group, { probe, workers: names, asked, about });
+    // A probe that the stop request interrupted has no verdict.
     if (asked.signal.aborted) break;
     answers.push({
       about: new Map(about),
@@ -71,20 +76,20 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
   return answers;
 }
 
-interface Question extends AskedProbe {
-  readonly asked: Asked;
+interface RepeatedQuestion extends ProbeRequest {
+  readonly asked: RepeatContext;
   readonly about: readonly [string, WorkerLedger][];
 }
 
 /**
- * If the last move changed nothing that a group uses, its workers still show the path of the generation before. So the
- * generation of their last notification and the active generation are both right.
- * @returns the first right answer, or else the last one
+ * Probes the generations that are acceptable: that of the last notification, and the active one. If the last move changed
+ * nothing that a group uses, its workers correctly show the path of an older generation.
+ * @returns the first passed probe, or else the last failed one
  */
-async function askUntilRight(
+async function probeAcceptedGenerations(
   host: Host,
   group: WorkerGroup,
-  { asked, about, ...question }: Question,
+  { asked, about, ...question }: RepeatedQuestion,
 ): Promise<HookReport> {
   const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
   const earlier = [...new Set(about.map(([, { wanted }]) => wanted))]
@@ -93,15 +98,15 @@ async function askUntilRight(
   for (const generation of earlier) {
     const path = orUndefined(() => readGeneration(host.paths, generation).path);
     if (path === undefined) continue;
-    const report = await askProbe(host, group, question, { ...context, target: { generation, path } });
+    const report = await runGroupProbe(host, group, question, { ...context, target: { generation, path } });
     if (report.verdict.kind === 'ok' || asked.signal.aborted) return report;
   }
-  return askProbe(host, group, question, context);
+  return runGroupProbe(host, group, question, context);
 }
 
 /**
- * A worker that uses a whole processor answers nothing, and a probe without an answer has no verdict of its own: within a bake
- * time this counts as a wrong answer. One that is gone says nothing, nor does one that is stopped (adr/0058): askProbe sees that.
+ * A timeout gives no verdict, but within a bake time it counts as a failed probe, because a release may keep a worker too busy
+ * to answer. It does not count if a process has ended, or is stopped (adr/0058), which runGroupProbe reports.
  */
 async function isOverdue(
   host: Host,
@@ -119,12 +124,11 @@ async function isOverdue(
 }
 
 /**
- * Notes what follows of the answers. One about workers that were notified, refused or replaced since it was asked is about
- * nobody who is there.
- * @param minGapMs least time between two wrong answers that count; left out: each counts, because the probe is run at its times
+ * Records what follows from the answers. Ignores an answer if an entry of its workers changed since the probe started.
+ * @param minGapMs least time between two failures that count; absent: each counts, because the probe runs on its own timer
  * @throws WritError STATE_DAMAGED
  */
-export function noteAnswers(
+export function noteProbeAnswers(
   host: Host,
   { config }: Pick<WorkerGroup, 'config'>,
   answers: readonly ProbeAnswer[],
@@ -132,46 +136,46 @@ export function noteAnswers(
 ): RepeatedProbe {
   const changed: RepeatedProbe['changed'][number][] = [];
   const proven: string[] = [];
-  // A wrong answer that a full disk cannot take counts all the same: a release may have to be taken back for it.
+  // A failed probe counts even if the disk cannot store it, because it may cause an automatic rollback.
   using _ = host.ledger.tolerateDiskErrors(() => false);
   for (const { about, report, isOverdue } of answers) {
     const { workers } = host.ledger.read();
     if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
-    changed.push(...noteAnswer(host, [...about.keys()], { report, config, isOverdue, minGapMs }));
+    changed.push(...noteProbeAnswer(host, [...about.keys()], { report, config, isOverdue, minGapMs }));
     if (report.verdict.kind === 'ok') proven.push(...about.keys());
   }
   return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
 }
 
-/** Notes that the probe could not be asked, as for want of space. @throws WritError STATE_DAMAGED */
-export function noteUnasked(host: Host, { config }: Pick<WorkerGroup, 'config'>, reason: string): void {
+/** Records that the probe could not run, for example without free space. @throws WritError STATE_DAMAGED */
+export function noteSkippedProbe(host: Host, { config }: Pick<WorkerGroup, 'config'>, reason: string): void {
   const nowMs = host.clock.nowMs();
   const text = `${config.name}: could not be asked: ${reason}`.slice(0, maxTextCharacters);
-  const unasked = workersToAsk(host, config).map(([key, one]): [string, WorkerLedger] => [
+  const unasked = workersToProbe(host, config).map(([key, one]): [string, WorkerLedger] => [
     key,
-    afterSilence(one, text, nowMs),
+    afterProbeWithoutVerdict(one, text, nowMs),
   ]);
   using _ = host.ledger.tolerateDiskErrors(() => false);
   host.ledger.write(withWorkers(host.ledger.read(), unasked));
 }
 
-/** Both, for who sees to it that nothing else moves the policy meanwhile. @throws WritError DISK_*, STATE_DAMAGED */
-export async function repeatProbe(
+/** Runs the probe and records its answer; the caller holds the job lock. @throws WritError DISK_*, STATE_DAMAGED */
+export async function repeatAndNoteProbe(
   host: Host,
   group: WorkerGroup,
-  { minGapMs, ...asked }: Asked & Pick<WrongAnswer, 'minGapMs'>,
+  { minGapMs, ...asked }: RepeatContext & Pick<FailedProbe, 'minGapMs'>,
 ): Promise<RepeatedProbe> {
-  return noteAnswers(host, group, await askAgain(host, group, asked), minGapMs);
+  return noteProbeAnswers(host, group, await runRepeatedProbe(host, group, asked), minGapMs);
 }
 
 /**
- * In a cycle: the probes that refused or were not heard, of groups that are not asked by the clock, are asked again, or a
- * finding would stand until the next release.
- * @param options.who `all`: also those that are asked by the clock, since a person wants to know
+ * In a cycle: repeats the probes that failed, gave no verdict, or have a due second probe. Otherwise the finding of a group
+ * without `every` would remain until the next release.
+ * @param options.ignoreBackoff also repeat probes that have their own timer (`every`), because an operator requested it
  */
-export async function hearAgain(
+export async function retryOpenProbes(
   host: Host,
-  { staging, who, signal }: Pick<ReconcileOptions, 'staging' | 'who' | 'signal'>,
+  { staging, ignoreBackoff, signal }: Pick<ReconcileOptions, 'staging' | 'ignoreBackoff' | 'signal'>,
 ): Promise<void> {
   const active = readActive(host.paths);
   if (active === undefined) return;
@@ -180,17 +184,18 @@ export async function hearAgain(
     const { name, probe } = group.config;
     const { workers } = host.ledger.read();
     const isOpenHere = Object.entries(workers).some(
-      ([key, one]) => groupOf(key) === name && (isOpen(one) || isSecondProbeTurn(one, host.clock.nowMs())),
+      ([key, one]) =>
+        groupOf(key) === name && (hasOpenProbe(one) || isSecondProbeDue(one, host.clock.nowMs())),
     );
-    if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
-    // Wrong answers count at the times of the probe, however often a person pulls.
+    if (probe === undefined || !isOpenHere || (!ignoreBackoff && probe.everyMs !== undefined)) continue;
+    // Failures count at most once per interval of the probe, however often an operator pulls.
     const minGapMs = probeGapMs(host.config, host.ledger.read(), group.config, probe.everyMs);
-    await repeatProbe(host, group, { target, staging: staging(), signal, minGapMs });
+    await repeatAndNoteProbe(host, group, { target, staging: staging(), signal, minGapMs });
   }
 }
 
-/** @returns whose doubts began or ended */
-function noteAnswer(
+/** @returns the workers that became suspect, or are no longer suspect */
+function noteProbeAnswer(
   host: Host,
   about: readonly string[],
   {
@@ -199,33 +204,33 @@ function noteAnswer(
     isOverdue,
     minGapMs,
   }: Pick<ProbeAnswer, 'report' | 'isOverdue'> &
-    Pick<WrongAnswer, 'minGapMs'> & { readonly config: WorkerGroupConfig },
+    Pick<FailedProbe, 'minGapMs'> & { readonly config: WorkerGroupConfig },
 ): RepeatedProbe['changed'] {
   const ledger = host.ledger.read();
   const known = about.flatMap((key): [string, WorkerLedger][] => {
     const worker = ledger.workers[key];
     return worker === undefined ? [] : [[key, worker]];
   });
-  // Of workers that were notified of different releases anyone may have answered: that proves nobody who never proved it.
+  // If the workers must use different generations, any of them may have answered, so the answer cannot confirm a new worker.
   const isOfAll = new Set(known.map(([, { wanted }]) => wanted)).size === 1;
-  const meant = known.filter(([, one]) => isOfAll || one.state === 'confirmed' || isDoubted(one));
-  const text = saidText(asksEach(config.probe) ? (about[0] ?? '') : config.name, report);
-  const said = {
+  const covered = known.filter(([, one]) => isOfAll || one.state === 'confirmed' || isSuspect(one));
+  const text = answerText(isWorkerProbe(config.probe) ? (about[0] ?? '') : config.name, report);
+  const failure = {
     text,
     nowMs: host.clock.nowMs(),
     minGapMs,
-    canBeNotified: config.reset === undefined ? 'no' : 'yes',
-  } as const;
-  const next = meant.map(([key, one]): [string, WorkerLedger] => [
+    canBeNotified: config.reset !== undefined,
+  };
+  const next = covered.map(([key, one]): [string, WorkerLedger] => [
     key,
-    follow(one, { verdict: report.verdict, isOverdue }, said),
+    applyAnswer(one, { verdict: report.verdict, isOverdue }, failure),
   ]);
   host.ledger.write(withWorkers(ledger, next));
   return next.flatMap(([key, after], index) => {
-    const doubted = isDoubted(after) ? 'yes' : 'no';
-    const before = meant[index]?.[1];
-    const isNews = before !== undefined && isDoubted(before) !== isDoubted(after);
-    return isNews ? [{ key, text: after.text, doubted }] : [];
+    const doubted = isSuspect(after) ? 'yes' : 'no';
+    const before = covered[index]?.[1];
+    const hasChanged = before !== undefined && isSuspect(before) !== isSuspect(after);
+    return hasChanged ? [{ key, text: after.text, doubted }] : [];
   });
 }
 
@@ -233,23 +238,25 @@ function isConfirmed(host: Host, key: string): boolean {
   return host.ledger.read().workers[key]?.state === 'confirmed';
 }
 
-function workersToAsk(host: Host, { name }: WorkerGroupConfig): [string, WorkerLedger][] {
+function workersToProbe(host: Host, { name }: WorkerGroupConfig): [string, WorkerLedger][] {
   const own = Object.entries(host.ledger.read().workers).filter(([key]) => groupOf(key) === name);
-  return own.filter(([, worker]) => isAskedAgain(worker));
+  return own.filter(([, worker]) => isProbedAgain(worker));
 }
 
-function saidText(what: string, { verdict: { reason }, text }: HookReport): string {
+function answerText(subject: string, { verdict: { reason }, text }: HookReport): string {
   const output = text === reason || text === '' ? '' : `: ${text}`;
-  return `${what}: ${reason}${output}`.slice(0, maxTextCharacters);
+  return `${subject}: ${reason}${output}`.slice(0, maxTextCharacters);
 }
 
-function follow(
+function applyAnswer(
   worker: WorkerLedger,
   { verdict, isOverdue }: Pick<HookReport, 'verdict'> & Pick<ProbeAnswer, 'isOverdue'>,
-  said: WrongAnswer,
+  failure: FailedProbe,
 ): WorkerLedger {
-  if (verdict.kind === 'ok') return afterRight(worker, said.nowMs);
-  // Only a probe that this release has passed is a proof that it can be passed.
+  if (verdict.kind === 'ok') return afterPassedProbe(worker, failure.nowMs);
+  // A timeout counts only if this release passed the probe before, because the probe itself may be wrong.
   const isWrong = verdict.kind === 'refused' || (isOverdue && worker.confirmed === worker.wanted);
-  return isWrong ? afterWrong(worker, said) : afterSilence(worker, said.text, said.nowMs);
+  return isWrong
+    ? afterFailedProbe(worker, failure)
+    : afterProbeWithoutVerdict(worker, failure.text, failure.nowMs);
 }

@@ -1,26 +1,26 @@
-// The loaders: for which groups they have to run, and what their ends mean. A loader that reached nobody has refused nothing:
-// the generation stays, the ledger keeps that the group is not loaded, and its workers are notified behind a loader that
-// reached them. Owns that member of the ledger.
+// Runs the loaders of groups and interprets their exit codes. A loader that reached no process is no refusal: the generation
+// stays active, and the ledger records that the group is not loaded. Its workers are notified after a loader run that reached
+// them. Owns the member `unloaded` of the ledger.
 import { toWritError, type WritError } from '../../core/errors.js';
 import { retryHook } from '../hooks/run-hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
 import type { NotifyContext } from './notify-context.js';
-import { groupHook, requireLoaded } from './probe-workers.js';
+import { runGroupHook, throwIfNotLoaded } from './probe-workers.js';
 import { groupOf } from './worker-ledger.js';
 
 const changeUnloaded = ledgerSection('unloaded');
 
 export interface LoadReport {
-  /** One for each loader that was run. */
+  /** One line for each loader that ran. */
   readonly lines: readonly string[];
-  /** By the names of the groups that were not reached: why. Their workers are not notified. */
+  /** By group, if its loader reached no process: the reason. Its workers are not notified. */
   readonly unreached: ReadonlyMap<string, string>;
 }
 
 /**
- * Runs the loader of each group, one after the other: its exit code is the verdict.
- * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
+ * Runs the loader of each group, one after the other. Its exit code is the verdict.
+ * @throws WritError LOADER_FAILED (a refusal), LOADER_DEFERRED (a deferral), LOADER_BROKEN (no verdict)
  */
 export async function runLoaders(host: Host, context: NotifyContext): Promise<LoadReport> {
   const lines: string[] = [];
@@ -36,9 +36,9 @@ export async function runLoaders(host: Host, context: NotifyContext): Promise<Lo
 }
 
 /**
- * Apart from a move: the loaders of those groups of the context that are not loaded yet. Whatever is no yes leaves the group
- * as it is, until its next turn.
- * @returns the report, and the first no to the generation
+ * Runs the loaders of the groups that are not loaded yet, outside a move. After a failure the group stays unloaded until the
+ * next reconcile.
+ * @returns the groups that stay unloaded, and the first refusal of the generation
  */
 export async function runPendingLoaders(
   host: Host,
@@ -60,8 +60,8 @@ export async function runPendingLoaders(
   return { unreached, ...(refusal === undefined ? {} : { refusal }) };
 }
 
-/** @returns names of the groups that are not loaded, and have no worker that would have their loader run again */
-export function unloadedWithNobody({
+/** @returns names of the unloaded groups without members: no pending worker makes their loader run again */
+export function unloadedWithoutMembers({
   unloaded = [],
   workers,
 }: Pick<Ledger, 'unloaded' | 'workers'>): string[] {
@@ -74,10 +74,10 @@ async function runLoader(host: Host, { config, noteLoaded }: WorkerGroup, contex
   const { load, name } = config;
   if (load === undefined) return undefined;
   const retries = { clock, signal: context.signal };
-  // A loader that fails may have changed a part of what it had loaded before.
+  // A failed loader may have changed a part of the loaded state, so the group counts as not loaded while it runs.
   noteLoaded?.(undefined);
-  const report = await retryHook(load, retries, (hook) => groupHook(host, config, hook, context));
-  requireLoaded(name, report);
+  const report = await retryHook(load, retries, (hook) => runGroupHook(host, config, hook, context));
+  throwIfNotLoaded(name, report);
   if (report.verdict.kind !== 'unreachable') noteLoaded?.(context.target.generation);
   return report.verdict;
 }

@@ -1,5 +1,5 @@
-// The groups of workers configured together: their drivers, and who is in them. Notifies nobody (notify-group does), and never
-// touches `policy/`.
+// Worker groups: creates their drivers and lists their members. Sends no notification (notify-group does), and does not touch
+// `policy/`.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -12,13 +12,13 @@ import { createHookDriver } from './hook-driver.js';
 export interface GroupOptions
   extends Omit<DriverContext, 'group' | 'checked' | 'process' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
-  /** A worker answered outside a notification: one that connected between cycles, or one that was late. */
+  /** Called for an answer outside a notification: a worker connected between cycles, or answered after its deadline. */
   readonly onLateAnswer: (result: WorkerResult) => void;
 }
 
 /**
- * Makes the drivers of all groups; nothing is opened yet.
- * @throws WritError CONFIG_INVALID when a driver refuses its options
+ * Creates the drivers of all groups; `openGroups` opens them.
+ * @throws WritError CONFIG_INVALID if a driver rejects its options
  */
 export function createWorkerGroups(
   all: Pick<AgentConfig, 'workers' | 'bundles'>,
@@ -36,7 +36,7 @@ export function createWorkerGroups(
     const onLateAnswer: DriverContext['onLateAnswer'] = (worker, generation, answer, identity) =>
       options.onLateAnswer({
         ...workerResult(group, worker, answer, generation, options.clock.nowMs()),
-        ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
+        ...(identity === undefined ? {} : { process: nameProcess(identity, readBootId()) }),
       });
     const checked = isChecked(config, all) ? 'yes' : 'no';
     const own = { ...options, group, checked, onLateAnswer, ...given({ process: config.process }) } as const;
@@ -44,7 +44,7 @@ export function createWorkerGroups(
   });
 }
 
-/** True when a check judges every bundle that the group uses. */
+/** @returns true if every bundle that the group uses has a check */
 export function isChecked(
   { uses }: Pick<AgentConfig['workers'][number], 'uses'>,
   { bundles }: Pick<AgentConfig, 'bundles'>,
@@ -52,16 +52,16 @@ export function isChecked(
   return uses.every((name) => bundles.some((one) => one.name === name && one.checks.length > 0));
 }
 
-/** A worker that exists just now. */
+/** A current member of a group. */
 export interface Member {
   readonly worker: string;
-  /** Its process in this boot; only of this boot where its driver cannot tell one process from another. */
+  /** Boot id and process identity; the boot id alone if the driver cannot distinguish processes. */
   readonly process: string;
 }
 
 /**
- * Reads the set of a group again.
- * @returns its workers, or the reason why nobody can say who they are: then they are neither gone nor confirmed
+ * Lists the members of a group.
+ * @returns the members, or WORKER_UNREACHABLE with the reason if they cannot be listed: then none counts as departed
  */
 export async function readMembers({ driver, config }: WorkerGroup): Promise<readonly Member[] | WritError> {
   if (driver === undefined) return [];
@@ -69,7 +69,7 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
     const workers = await driver.members();
     const bootId = readBootId();
     return await mapBounded(workers, maxParallelNotices, async (worker) => {
-      return { worker, process: processNamed((await driver.identity?.(worker)) ?? '', bootId) };
+      return { worker, process: nameProcess((await driver.identity?.(worker)) ?? '', bootId) };
     });
   } catch (error) {
     if (!isWritError(error) || error.code !== 'WORKER_UNREACHABLE') throw error;
@@ -80,22 +80,22 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
   }
 }
 
-/** Pids and inodes are used again after a boot. */
+/** The identity begins with these characters of the boot id, because pids and inodes are reused after a boot. */
 const bootCharacters = 8;
 
-function processNamed(identity: string, bootId: string): string {
+function nameProcess(identity: string, bootId: string): string {
   return `${bootId.slice(0, bootCharacters)}:${identity}`;
 }
 
-/** @param process of a worker in the ledger */
+/** @param process of a worker in the ledger. @returns true if the process was seen in this boot */
 export function isOfBoot(process: string | undefined, bootId: string): boolean {
-  return process?.startsWith(processNamed('', bootId)) === true;
+  return process?.startsWith(nameProcess('', bootId)) === true;
 }
 
-/** So many workers are asked or notified at a time. */
+/** The limit of workers that are notified or checked in parallel. */
 export const maxParallelNotices = 32;
 
-/** What one worker said, as results carry it. */
+/** @returns the answer of a worker as a result for the cycle report */
 export function workerResult(
   group: string,
   worker: string,
@@ -107,7 +107,7 @@ export function workerResult(
   return { group, worker, state, generation, text, atMs, ...given({ notNow, code }) };
 }
 
-/** As Promise.all, so many at a time. */
+/** As Promise.all, with at most `bound` calls of `act` at a time. */
 export async function mapBounded<A, B>(
   items: readonly A[],
   bound: number,
@@ -132,7 +132,7 @@ export async function closeGroups(groups: readonly WorkerGroup[]): Promise<void>
   for (const { driver } of groups) await driver?.close?.();
 }
 
-/** Says to drivers what a worker that connects later is to use. */
+/** Gives the active generation to the drivers, for workers that connect later. */
 export function announceActive(groups: readonly WorkerGroup[], target: Target | undefined): void {
   for (const { driver } of groups) driver?.activeChanged?.(target);
 }

@@ -1,5 +1,5 @@
-// Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a notification that
-// failed stays pending across restarts. Owns this part of the ledger; notifies nobody and asks no driver.
+// Owner of `workers` in the ledger: the generation that each worker must use, and its last answer. A failed notification stays
+// pending across restarts of the agent. Sends no notification and calls no driver.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { given } from '../../core/given.js';
@@ -8,7 +8,7 @@ import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
-import { secondProbeAfter, settledCounts, unheard } from './repeated-probe-rules.js';
+import { countsAfterProof, secondProbeAfter, withProbeSilence } from './repeated-probe-rules.js';
 
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
@@ -16,28 +16,28 @@ const maxTextCharacters = 500;
 const notNotifiedText = 'not notified yet';
 const backoff = { firstMs: 5000, maxMs: 300_000 };
 
-/** @returns milliseconds until a worker is notified again after so many tries in vain: 5 s doubling to 5 min */
+/** @param tries failed attempts. @returns the backoff in milliseconds: 5 s, doubled up to 5 min */
 export function notifyDelayMs(tries: number): number {
   return computeBackoffMs(tries, backoff);
 }
 
-export interface Wanted {
+export interface WantedGeneration {
   readonly generation: number;
   readonly nowMs: number;
-  /** How each takes it over from what it uses now: who needs a restart for it owes one until it answers. */
+  /** The verb for each worker; a restart stays a pending action until the worker answers. */
   readonly verbOf: VerbOf;
 }
 
-/** @returns the ledger in which every known worker of the groups is to use this generation, from now on */
-export function wantGeneration(
+/** @returns the ledger in which every known worker of the groups must use this generation */
+export function withWantedGeneration(
   ledger: Ledger,
   groups: readonly WorkerGroup[],
-  { generation, nowMs, verbOf }: Wanted,
+  { generation, nowMs, verbOf }: WantedGeneration,
 ): Ledger {
   const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
     const group = groups.find((one) => one.config.name === groupOf(key));
     if (group === undefined || entry.wanted === generation) return [key, entry];
-    const next = pending(entry, { wanted: generation, text: notNotifiedText, nowMs });
+    const next = pendingEntry(entry, { wanted: generation, text: notNotifiedText, nowMs });
     return [key, verbOf(group, workerOf(key)) === 'restart' ? { ...next, owed: 'restart' } : next];
   });
   const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
@@ -47,39 +47,39 @@ export function wantGeneration(
   });
 }
 
-/** A person has mended what made them refuse: what they said before is no reason any more to leave what is active. */
-export function withRefusedAskedAgain(ledger: Ledger, nowMs: number): Ledger {
+/** @returns the ledger with refused workers as pending: an operator fixed the cause, so the old refusals do not count */
+export function withRefusedPending(ledger: Ledger, nowMs: number): Ledger {
   const refused = Object.entries(ledger.workers).filter(([, { state }]) => state === 'refused');
   const text = notNotifiedText;
   return withWorkers(
     ledger,
-    refused.map(([key, one]) => [key, pending(one, { wanted: one.wanted, text, nowMs })] as const),
+    refused.map(([key, one]) => [key, pendingEntry(one, { wanted: one.wanted, text, nowMs })] as const),
   );
 }
 
-/** @param workers by key; @returns the ledger with these entries, and all others as they are */
+/** @param workers entries by key. @returns the ledger with these entries added or replaced */
 export function withWorkers(ledger: Ledger, workers: readonly (readonly [string, WorkerLedger])[]): Ledger {
   return changeWorkers(ledger, { workers: { ...ledger.workers, ...Object.fromEntries(workers) } });
 }
 
-/** @returns the ledger as a look over all sets has found it: who is not in it is known no more */
-export function withSets(ledger: Ledger, { workers, unread }: Sets): Ledger {
+/** @returns the ledger with exactly these workers and unread groups; other workers are removed */
+export function withMembers(ledger: Ledger, { workers, unread }: RefreshedMembers): Ledger {
   const unreadSets = unread.length === 0 ? undefined : Object.fromEntries(unread);
   return changeWorkers(ledger, { workers, unreadSets });
 }
 
-interface Sets extends Pick<Ledger, 'workers'> {
+interface RefreshedMembers extends Pick<Ledger, 'workers'> {
   readonly unread: readonly (readonly [string, UnreadSet])[];
 }
 
-/** A worker of which nobody knows what it uses: it is pending at once, whatever became of the notifications before. */
-export function pending(
+/** @returns the pending entry of a worker that uses an unknown generation; it is due at once, without an earlier backoff */
+export function pendingEntry(
   known: WorkerLedger | undefined,
   now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
 ): WorkerLedger {
   const { confirmed, process, goneAtMs, owed } = known ?? {};
   const { wanted, text, nowMs: atMs } = now;
-  const probed = known?.wanted === wanted ? settledCounts(known.probed) : undefined;
+  const probed = known?.wanted === wanted ? countsAfterProof(known.probed) : undefined;
   const accepted = known && acceptedGeneration(known);
   const secondProbe = known?.wanted === wanted ? known.secondProbe : undefined;
   const kept = { confirmed, accepted, process, owed, goneAtMs, probed, secondProbe };
@@ -95,7 +95,7 @@ function withoutUnknown(
   return Object.fromEntries(known) as unknown as WorkerLedger;
 }
 
-/** Notes what workers said; a worker that was never seen before is added. */
+/** Records results in the ledger; adds workers that are not in it yet. */
 export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly WorkerResult[]): void {
   if (results.length === 0) return;
   const ledger = host.ledger.read();
@@ -107,7 +107,7 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
   host.ledger.write(changeWorkers(ledger, { workers }));
 }
 
-/** @returns the ledger in which the notification of these workers has begun, where they waited for it */
+/** @returns the ledger in which the notification of these workers has begun, if they were not notified yet */
 export function withNotificationBegun(ledger: Ledger, keys: readonly string[], nowMs: number): Ledger {
   const begun = keys.flatMap((key): [string, WorkerLedger][] => {
     const entry = ledger.workers[key];
@@ -117,11 +117,14 @@ export function withNotificationBegun(ledger: Ledger, keys: readonly string[], n
   return withWorkers(ledger, begun);
 }
 
-/** More than a set may have, with those that are gone. */
+/** More than a group may have, departed members included. */
 const maxWorkersOfGroup = 2048;
 
-/** Notes the sets that a move could not read: until they are, nobody knows who uses what. */
-export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: ReadonlyMap<string, string>): void {
+/** Records the groups with members that a move could not list; they are pending until that succeeds. */
+export function noteUnreadGroups(
+  host: Pick<Host, 'ledger' | 'clock'>,
+  unread: ReadonlyMap<string, string>,
+): void {
   if (unread.size === 0) return;
   const ledger = host.ledger.read();
   const { unreadSets = {} } = ledger;
@@ -132,26 +135,26 @@ export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: Readonl
 }
 
 /**
- * Notes an answer that came outside a notification. One about another generation than the worker is to use by now says
- * nothing: it must neither confirm what is active nor make an older generation the wanted one.
- * @param active number of the active generation: what a worker that was never seen is to use
+ * Records an answer that came outside a notification. Ignores an answer about a generation that the worker must not use now:
+ * it must neither confirm the active generation nor make an older one the wanted one.
+ * @param active number of the active generation, which an unknown worker must use
  */
 export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
   const { workers } = host.ledger.read();
   const known = workers[workerKey(result.group, result.worker)];
-  // Who stays is found with its set, and notified; whoever comes under ever new names must not fill the ledger.
+  // Workers that connect under always new names must not fill the ledger. A refresh of the members finds the lasting ones.
   const others = Object.keys(workers).filter((key) => groupOf(key) === result.group);
   if (known === undefined && others.length >= maxWorkersOfGroup) return;
-  // A driver hands on the answer to its last notification alone, so that it is that one which is answered.
+  // A driver passes on only the answer to its last notification, so the answer belongs to that notification id.
   const { notificationId, process } = known ?? {};
-  // Nor was its probe heard by it.
+  // The answer does not replace the missing verdict of the probe.
   const silence = known?.wanted === result.generation ? known.probed?.silence : undefined;
   const own = {
     ...(notificationId === undefined ? {} : { notificationId }),
     ...(process === undefined ? {} : { process }),
     ...(silence === undefined ? {} : { silence }),
   };
-  // A worker whose group the last move did not concern is notified of what is active when it connects again.
+  // The driver notifies a reconnecting worker of the active generation, even if the last move did not affect its group.
   if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
 }
 
@@ -161,13 +164,13 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
   const state = secondProbe !== undefined && result.state === 'confirmed' ? 'notified' : result.state;
   const isSame = known?.state === state && known.wanted === generation && isSameProcess(known, process);
   const before = known?.wanted === generation ? known.probed : undefined;
-  // Who was only notified proved nothing against its probe.
-  const probed = state === 'confirmed' ? settledCounts(before) : before;
+  // Only a confirmation clears the failures of the probe.
+  const probed = state === 'confirmed' ? countsAfterProof(before) : before;
   return withoutUnknown({
     wanted: generation,
     state,
     text: result.text.slice(0, maxTextCharacters),
-    // A probe proves later than the worker was notified.
+    // A probe confirms later than the worker was notified.
     atMs: (state === 'confirmed' ? provenAtMs : undefined) ?? (isSame ? known.atMs : atMs),
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
@@ -179,38 +182,38 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     code: result.code,
     secondProbe,
     owed: hasAnswered(result) ? undefined : known?.owed,
-    probed: result.silence === undefined ? probed : unheard(probed, result.silence),
+    probed: result.silence === undefined ? probed : withProbeSilence(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
-    ...(state === 'unreachable' ? inVain(result, known) : {}),
+    ...(state === 'unreachable' ? countFailedAttempt(result, known) : {}),
   });
 }
 
-/** True also where no process is known. Another process has a proof of its own, since its own answer. */
+/** True also if a process is unknown. A different process is confirmed only since its own answer. */
 function isSameProcess(known: WorkerLedger, process: string | undefined): boolean {
   return known.process === undefined || process === undefined || known.process === process;
 }
 
-/** A clock that was set back since must not make the time endless. */
+/** At most `atMs`, because otherwise a clock that was set back would make the wait endless. */
 function notNowSince({ notNow, generation, atMs }: WorkerResult, known?: WorkerLedger): number | undefined {
   if (notNow !== 'yes') return undefined;
   const sinceMs = known?.wanted === generation ? known.notNowSinceMs : undefined;
   return Math.min(sinceMs ?? atMs, atMs);
 }
 
-/** True where a worker has said "not now" for so short a time that it is asked at a steady pace. */
-function isBusyForNow({ notNowSinceMs }: Pick<WorkerLedger, 'notNowSinceMs'>, nowMs: number): boolean {
+/** @returns true while deferrals are recent enough for attempts at a fixed interval, without a growing backoff */
+function isSteadyRetry({ notNowSinceMs }: Pick<WorkerLedger, 'notNowSinceMs'>, nowMs: number): boolean {
   return notNowSinceMs !== undefined && nowMs - notNowSinceMs < steadyNotNowMs;
 }
 
-/** The same notification may be noted more than once, as by the step and by the commit: it was one try. */
-function inVain(
+/** Counts a failed attempt once, although the step and the commit both record the same notification. */
+function countFailedAttempt(
   result: WorkerResult,
   known: WorkerLedger | undefined,
 ): Pick<WorkerLedger, 'tries' | 'notifiedAtMs'> {
   const { atMs, generation, notificationId } = result;
   const notNowSinceMs = notNowSince(result, known);
-  // The first gap each time, as long as it is merely busy.
-  if (isBusyForNow(given({ notNowSinceMs }), atMs)) return { tries: 1, notifiedAtMs: atMs };
+  // A busy worker keeps the first gap.
+  if (isSteadyRetry(given({ notNowSinceMs }), atMs)) return { tries: 1, notifiedAtMs: atMs };
   const {
     tries = 0,
     notifiedAtMs = atMs,
@@ -221,35 +224,40 @@ function inVain(
     : { tries: tries + 1, notifiedAtMs: atMs };
 }
 
-/** @returns when a worker is notified again that was notified in vain, epoch milliseconds; undefined for any other */
+/** @returns epoch milliseconds of the next attempt after a failed one; undefined without a failed attempt */
 export function nextNotificationAtMs({ tries, notifiedAtMs }: WorkerLedger): number | undefined {
   return tries === undefined || notifiedAtMs === undefined ? undefined : notifiedAtMs + notifyDelayMs(tries);
 }
 
-/** It refuses what no way back would take from it: it may have been repaired. */
-export function refusesInVain(worker: WorkerLedger, { previous }: Pick<Ledger, 'previous'>): boolean {
+/** @returns true for a refusal that causes no restore; such a worker may accept the generation after a repair */
+export function isRefusalWithoutRestore(
+  worker: WorkerLedger,
+  { previous }: Pick<Ledger, 'previous'>,
+): boolean {
   const { state, goneAtMs, confirmed, wanted } = worker;
   return state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined);
 }
 
-/** It could not be notified of what it is to use; who is gone is notified when it is back. */
+/** @returns true for a member that has not answered for its wanted generation; a departed one is notified when it is back */
 export function isPending(worker: WorkerLedger): boolean {
   return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'pending');
 }
 
-/** A time further away than any wait was noted by a clock that was set back since. */
-export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
+/** @returns true if the next attempt is due. A time beyond the longest backoff is from before the clock was set back */
+export function isBackoffOver(worker: WorkerLedger, nowMs: number): boolean {
   const atMs = nextNotificationAtMs(worker) ?? nowMs;
   return atMs <= nowMs || atMs > nowMs + backoff.maxMs;
 }
 
-/** @returns keys of the workers that are pending, and whose turn it is */
+/** @returns keys of the pending workers with no backoff left */
 export function notifiableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
-  const pending = Object.entries(ledger.workers).filter(([, one]) => isPending(one) && isTurn(one, nowMs));
+  const pending = Object.entries(ledger.workers).filter(
+    ([, one]) => isPending(one) && isBackoffOver(one, nowMs),
+  );
   return new Set(pending.map(([key]) => key));
 }
 
-/** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */
+/** @returns names of the groups with a worker, departed or not, that may not use its wanted generation */
 export function pendingGroups(ledger: Ledger): ReadonlySet<string> {
   const pending = Object.entries(ledger.workers).filter(
     ([, one]) => one.state === 'unreachable' || one.state === 'pending' || one.state === 'refused',
@@ -272,14 +280,14 @@ export function workerKey(group: string, worker: string): string {
   return `${group}/${worker}`;
 }
 
-/** @returns the generation that a worker last took, by its own answer; undefined where it took none */
+/** @returns the generation that a worker last accepted by its own answer; undefined if it accepted none */
 export function acceptedGeneration(worker: WorkerLedger): number | undefined {
   const { accepted, confirmed, wanted } = worker;
   // Ledgers of older versions have the last answer alone.
   return accepted ?? (hasAnswered(worker) ? wanted : confirmed);
 }
 
-/** It has taken a generation over, or said nothing against it. */
+/** @returns true if the worker accepted the generation: it confirmed it, or was notified without a refusal */
 export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
   return state === 'notified' || state === 'confirmed';
 }

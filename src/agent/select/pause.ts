@@ -5,7 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { describeCaller } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
-import { withRefusedAskedAgain } from '../notify/worker-ledger.js';
+import { withRefusedPending } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type Pause } from '../state/ledger.js';
 import { withoutRestrictions } from './holds-and-blocks.js';
@@ -95,7 +95,7 @@ export function resume(host: Pick<Host, 'ledger' | 'clock'>): ResumeResult {
       : [{ kind: 'pause' as const, what: `${describeCaller(pause.by)}: ${pause.reason}` }];
   const silent = heldBySilence(ledger).map((what) => ({ kind: 'hold' as const, what }));
   const free = withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined })));
-  host.ledger.write(blocked === undefined ? free : withRefusedAskedAgain(free, host.clock.nowMs()));
+  host.ledger.write(blocked === undefined ? free : withRefusedPending(free, host.clock.nowMs()));
   return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...silent, ...block] };
 }
 

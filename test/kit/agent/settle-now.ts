@@ -15,7 +15,7 @@ export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}
       staging,
       signal,
       nextNotificationId: notificationIds(cycle),
-      who: 'all',
+      ignoreBackoff: true,
       ...more,
     });
   } finally {
@@ -25,5 +25,5 @@ export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}
 
 /** Notifies pending workers as the timer of an agent does, each at its own time, and finds processes that were replaced. */
 export function settleInTurn(host: Host): Promise<ReconcileResult> {
-  return settleNow(host, { who: 'whose-turn-it-is', doubt: 'the-answered' });
+  return settleNow(host, { ignoreBackoff: false, livenessCheck: 'all' });
 }

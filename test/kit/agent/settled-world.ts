@@ -21,7 +21,7 @@ export async function settle(host: Host, more: Partial<ReconcileOptions> = {}): 
       staging,
       signal,
       nextNotificationId: notificationIds(cycle),
-      who: 'all',
+      ignoreBackoff: true,
       ...more,
     });
   } finally {

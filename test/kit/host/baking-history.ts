@@ -10,8 +10,8 @@ import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { noteAnswers } from '../../../src/agent/notify/repeat-probe.js';
-import { isAskedAgain } from '../../../src/agent/notify/repeated-probe-rules.js';
+import { noteProbeAnswers } from '../../../src/agent/notify/repeat-probe.js';
+import { isProbedAgain } from '../../../src/agent/notify/repeated-probe-rules.js';
 import { groupOf } from '../../../src/agent/notify/worker-ledger.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
@@ -417,7 +417,9 @@ class HistoryWorld {
   #askProbe(): void {
     const { workers, bakes } = this.#ledger();
     const [group] = this.#host.groups;
-    const about = Object.entries(workers).filter(([key, one]) => groupOf(key) === 'app' && isAskedAgain(one));
+    const about = Object.entries(workers).filter(
+      ([key, one]) => groupOf(key) === 'app' && isProbedAgain(one),
+    );
     const isDue = this.#now() - this.#probedAtMs >= probeMs;
     if (group === undefined || bakes === undefined || about.length === 0 || !isDue) return;
     this.#probedAtMs = this.#now();
@@ -425,7 +427,7 @@ class HistoryWorld {
     this.#count(`probe ${answer}`);
     const report = { verdict: verdicts[answer], text: '', durationMs: 0 };
     const isOverdue = answer === 'overdue';
-    noteAnswers(this.#host, group, [{ about: new Map(about), report, isOverdue }]);
+    noteProbeAnswers(this.#host, group, [{ about: new Map(about), report, isOverdue }]);
     this.#countWrong(answer, bakes['access']);
   }
 

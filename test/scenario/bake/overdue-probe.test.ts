@@ -8,7 +8,11 @@ import { describe, it } from 'node:test';
 import { keepActive } from '../../../src/agent/bake/keep-release.js';
 import { readActive } from '../../../src/agent/generations/generations.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
-import { askAgain, noteAnswers, type ProbeAnswer } from '../../../src/agent/notify/repeat-probe.js';
+import {
+  noteProbeAnswers,
+  type ProbeAnswer,
+  runRepeatedProbe,
+} from '../../../src/agent/notify/repeat-probe.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -51,7 +55,7 @@ async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'>
     const area = openStagingArea(test.host.paths, test.host.durable, 'c-probe');
     const target = { generation: active.number, path: active.path };
     const { signal } = new AbortController();
-    const [answer] = await askAgain(test.host, group, { target, staging: area.path(), signal });
+    const [answer] = await runRepeatedProbe(test.host, group, { target, staging: area.path(), signal });
     area.remove(test.host.log);
     return answer;
   };
@@ -59,7 +63,9 @@ async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'>
     for (let at = 0; at < times; at += 1) {
       await test.clock.advance(58 * second);
       const about = new Map(Object.entries(test.host.ledger.read().workers));
-      noteAnswers(test.host, group, [{ about, report: { verdict, text: '', durationMs: 0 }, isOverdue }]);
+      noteProbeAnswers(test.host, group, [
+        { about, report: { verdict, text: '', durationMs: 0 }, isOverdue },
+      ]);
       await host.pass(2 * second);
     }
   };

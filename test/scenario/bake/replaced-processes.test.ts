@@ -30,7 +30,7 @@ async function observe(
   await host.live(20 * second);
   for (let observations = 0; observations < 60; observations += 1) {
     for (const name of replaced[observations % replaced.length] ?? []) driver.replace(name);
-    await settleNow(host.test.host, { doubt: 'the-answered' });
+    await settleNow(host.test.host, { livenessCheck: 'all' });
     await host.pass(2 * second);
   }
   const { settledReleases, bakes } = host.test.host.ledger.read();

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { noteAnswers } from '../../../src/agent/notify/repeat-probe.js';
+import { noteProbeAnswers } from '../../../src/agent/notify/repeat-probe.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { probeGapMs } from '../../../src/agent/settled/probe-gap-rules.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
@@ -85,7 +85,7 @@ describe('a member of a set after its own bake time', () => {
         Object.entries(test.host.ledger.read().workers).filter(([key]) => key === 'app/a'),
       );
       const report = { verdict: wrong, text: '', durationMs: 0 };
-      noteAnswers(test.host, group, [{ about, report, isOverdue: false }]);
+      noteProbeAnswers(test.host, group, [{ about, report, isOverdue: false }]);
       await host.pass(10 * second);
     }
     assert.deepEqual(activeIn(host), ['1', '1']);

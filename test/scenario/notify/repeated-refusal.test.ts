@@ -85,15 +85,15 @@ describe('a worker that is busy', () => {
     for (const waitMs of [5000, 10_000, 20_000]) {
       const before = driver.notified.length;
       await test.clock.advance(waitMs - 1000);
-      await settleNow(test.host, { who: 'whose-turn-it-is' });
+      await settleNow(test.host, { ignoreBackoff: false });
       assert.equal(driver.notified.length, before, `not before ${waitMs} ms`);
       await test.clock.advance(1000);
-      const { problems } = await settleNow(test.host, { who: 'whose-turn-it-is' });
+      const { problems } = await settleNow(test.host, { ignoreBackoff: false });
       assert.deepEqual([problems[0]?.code, driver.notified.at(-1)], ['WORKER_UNREACHABLE', 'a 1']);
     }
     driver.workers.set('a', accepts);
     await test.clock.advance(40_000);
-    assert.deepEqual((await settleNow(test.host, { who: 'whose-turn-it-is' })).problems, []);
+    assert.deepEqual((await settleNow(test.host, { ignoreBackoff: false })).problems, []);
   });
 
   it('has the release tried five times, after 1, 2, 4 and 8 minutes, and then held', async () => {

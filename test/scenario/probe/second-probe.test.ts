@@ -82,7 +82,7 @@ describe('a worker that a refusal led back', () => {
     await one.askOnce();
     assert.equal(one.worker()?.state, 'pending');
     one.says(0);
-    await settle(one.test.host, { who: 'whose-turn-it-is' });
+    await settle(one.test.host, { ignoreBackoff: false });
     assert.deepEqual([one.driver.notified.length, one.worker()?.state], [length + 1, 'notified']);
     await one.askOnce();
     assert.equal(one.worker()?.state, 'confirmed');
@@ -97,7 +97,7 @@ describe('a worker that a refusal led back', () => {
     await one.askOnce();
     assert.deepEqual(one.levels(), ['warning PROBE_CHANGED']);
     one.says(0);
-    await settle(one.test.host, { who: 'whose-turn-it-is' });
+    await settle(one.test.host, { ignoreBackoff: false });
     one.says(1);
     await one.askOnce();
     assert.deepEqual(one.levels(), ['critical PROBE_CHANGED']);

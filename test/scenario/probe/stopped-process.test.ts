@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { readActive } from '../../../src/agent/generations/generations.js';
-import { repeatProbe } from '../../../src/agent/notify/repeat-probe.js';
+import { repeatAndNoteProbe } from '../../../src/agent/notify/repeat-probe.js';
 import { notified } from '../../../src/workers/contract/answer.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
@@ -61,7 +61,7 @@ async function askForEightMinutes(host: BakingHost): Promise<void> {
     const active = readActive(test.host.paths);
     assert.ok(group !== undefined && active !== undefined);
     const target = { generation: active.number, path: active.path };
-    await repeatProbe(test.host, group, { target, staging: test.directory, signal });
+    await repeatAndNoteProbe(test.host, group, { target, staging: test.directory, signal });
     await host.pass(60 * second);
   }
 }

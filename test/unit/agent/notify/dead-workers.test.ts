@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  doubtReplaced,
-  lookAfter,
-  requireAlive,
-  revive,
+  markReplacedProcesses,
+  recheckLiveness,
+  restartDeadWorkers,
+  throwIfDied,
   withLiveness,
 } from '../../../../src/agent/notify/dead-workers.js';
 import { type Member, readMembers } from '../../../../src/agent/notify/worker-groups.js';
@@ -32,7 +32,10 @@ function groupOf(driver: Driver): WorkerGroup {
 describe('a move', () => {
   const pauses = async (state: WorkerResult['state'], driver: Driver): Promise<readonly number[]> => {
     const clock = fakeClock({ mode: 'skip' });
-    await lookAfter([groupOf(driver)], [result(state)], { clock, signal: new AbortController().signal });
+    await recheckLiveness([groupOf(driver)], [result(state)], {
+      clock,
+      signal: new AbortController().signal,
+    });
     return clock.sleeps;
   };
 
@@ -49,7 +52,7 @@ describe('a move', () => {
     const group = groupOf({ ...driver, keepsProcess: 'yes' });
     const [member] = (await readMembers(group)) as readonly Member[];
     const now = async (state: WorkerResult['state'], process = 'another'): Promise<string[]> =>
-      (await doubtReplaced([group], [result(state, { process })])).map((one) => one.state);
+      (await markReplacedProcesses([group], [result(state, { process })])).map((one) => one.state);
     assert.deepEqual(await now('confirmed'), ['unreachable']);
     assert.deepEqual(await now('confirmed', member?.process), ['confirmed']);
     assert.deepEqual(await now('refused'), ['refused']);
@@ -62,7 +65,7 @@ describe('a move', () => {
       process: async () => findDaemon('/nonexistent/a.pid'),
     };
     const options = { clock: fakeClock({ mode: 'skip' }), signal: new AbortController().signal };
-    const [answered] = await lookAfter([groupOf(driver)], [result('confirmed')], options);
+    const [answered] = await recheckLiveness([groupOf(driver)], [result('confirmed')], options);
     assert.match(answered?.text ?? '', /^counts as dead: there is no pid file \/nonexistent\/a\.pid: /);
     const silent = await withLiveness(driver, result('unreachable'), 'dead');
     assert.match(silent.text, /^there is no pid file \/nonexistent\/a\.pid: .*; unreachable$/);
@@ -72,15 +75,15 @@ describe('a move', () => {
 
   it('fails for a worker that answered and is unreachable since, and for no other change', () => {
     const died = [result('unreachable')];
-    throwsCode('WORKER_DIED', () => requireAlive([result('confirmed')], died));
-    requireAlive(died, died);
-    requireAlive([result('notified')], [result('confirmed')]);
+    throwsCode('WORKER_DIED', () => throwIfDied([result('confirmed')], died));
+    throwIfDied(died, died);
+    throwIfDied([result('notified')], [result('confirmed')]);
   });
 });
 
 describe('a worker on the way back', () => {
   const back = (driver: Driver, state: WorkerResult['state']): Promise<WorkerResult[]> =>
-    revive([result(state)], { groups: [groupOf(driver)], target, clock: fakeClock() });
+    restartDeadWorkers([result(state)], { groups: [groupOf(driver)], target, clock: fakeClock() });
   const dead = (): LivingDriver => {
     const driver = livingDriver({ a: confirms });
     driver.dead.add('a');

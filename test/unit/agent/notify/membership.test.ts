@@ -23,7 +23,7 @@ async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
   return { test, driver };
 }
 
-const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups, doubt: 'the-gone' });
+const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups, livenessCheck: 'departed' });
 
 describe('a worker that answered and was killed since', () => {
   it('uses nothing: it is not up at the next cycle, and is told when it is back', async () => {
@@ -80,7 +80,7 @@ describe('a worker that answered and was killed since', () => {
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
     const groups = test.host.groups.filter(({ config }) => config.name === 'app');
-    await settle(test.host, { groups, doubt: 'the-gone' });
+    await settle(test.host, { groups, livenessCheck: 'departed' });
     const { state, goneAtMs } = entryOf(test, 'other/b') ?? {};
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
@@ -96,7 +96,7 @@ describe('a worker that answered and was killed since', () => {
     const longer = { ...entry, goneAtMs: nowMs - 1000 };
     setLedger(test.host.ledger, { workers: { ...Object.fromEntries(gone), 'other/c': longer } });
     const groups = test.host.groups.filter(({ config }) => config.name === 'app');
-    await settle(test.host, { groups, doubt: 'the-gone' });
+    await settle(test.host, { groups, livenessCheck: 'departed' });
     assert.equal(entryOf(test, 'other/c')?.goneAtMs, longer.goneAtMs);
     assert.notEqual(entryOf(test, 'app/w0'), undefined);
   });

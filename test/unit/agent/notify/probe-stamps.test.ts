@@ -2,7 +2,7 @@
 // notified.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { askProbe, commandsOf } from '../../../../src/agent/notify/probe-workers.js';
+import { probeCommands, runGroupProbe } from '../../../../src/agent/notify/probe-workers.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { stampedFiles } from '../../../kit/sources/stamped-files.js';
@@ -28,7 +28,7 @@ async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
   const commands = (worker?: string): string[] => {
     const run = ['ask', '{serial}', '{source:access}'] as [string, ...string[]];
     const question = { run, worker, generation: 99 };
-    return commandsOf(test.host, test.host.config.workers[0]!, question).map((one) => one.join(' '));
+    return probeCommands(test.host, test.host.config.workers[0]!, question).map((one) => one.join(' '));
   };
   return { test, driver, take, commands };
 }
@@ -86,7 +86,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
     const [group] = test.host.groups;
     const answers = async (script: string): Promise<string> => {
       const probe = { run: ['sh', '-c', script] as [string, ...string[]], timeoutMs: 60_000 };
-      return (await askProbe(test.host, group!, { probe, workers: [] }, context)).verdict.kind;
+      return (await runGroupProbe(test.host, group!, { probe, workers: [] }, context)).verdict.kind;
     };
     assert.equal(await answers('test {serial} = 1'), 'ok');
     assert.equal(await answers('test {serial} = 2'), 'ok');
@@ -111,7 +111,7 @@ describe('the stamp of a probe', () => {
     await take(1);
     setLedger(test.host.ledger, { workers: {} });
     const config = test.host.config.workers[0]!;
-    const commands = commandsOf(test.host, config, { run: ['ask', '{serial}'], generation: 1 });
+    const commands = probeCommands(test.host, config, { run: ['ask', '{serial}'], generation: 1 });
     assert.deepEqual(commands, [['ask', '1']]);
   });
 
@@ -128,7 +128,7 @@ describe('the stamp of a probe', () => {
     };
     const probe = { run: ['true', '{serial:other}'] as [string, string], timeoutMs: 60_000 };
     const [group] = test.host.groups;
-    const { verdict } = await askProbe(test.host, group!, { probe, workers: [] }, context);
+    const { verdict } = await runGroupProbe(test.host, group!, { probe, workers: [] }, context);
     assert.equal(verdict.kind, 'broken');
   });
 });

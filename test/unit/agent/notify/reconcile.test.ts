@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { readSets } from '../../../../src/agent/notify/membership.js';
+import { refreshMembers } from '../../../../src/agent/notify/membership.js';
 import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js';
 import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/worker-ledger.js';
 import type { Answer } from '../../../../src/workers/contract/driver.js';
@@ -34,7 +34,7 @@ describe('a worker that could not be told', () => {
     using _ = test;
     await settle(test.host);
     driver.notified.length = 0;
-    const turn = (): Promise<ReconcileResult> => settle(test.host, { who: 'whose-turn-it-is' });
+    const turn = (): Promise<ReconcileResult> => settle(test.host, { ignoreBackoff: false });
     assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not notified yet');
     assert.deepEqual(driver.notified, []);
     test.clock.setWallTime(test.clock.nowMs() + 10_000);
@@ -117,7 +117,7 @@ describe('a worker that appears', () => {
     });
     driver.processes.set('a', 'restarted by somebody');
     for (let round = 0; round < 12; round++) {
-      await settle(test.host, { who: 'whose-turn-it-is' });
+      await settle(test.host, { ignoreBackoff: false });
       await test.clock.advance(5000);
     }
     assert.deepEqual(driver.notified, ['a 1', 'a 1', 'a 1']);
@@ -134,12 +134,12 @@ describe('a worker that appears', () => {
     for (const process of ['second', 'third']) {
       await test.clock.advance(4000);
       driver.processes.set('a', process);
-      await settle(test.host, { who: 'whose-turn-it-is' });
+      await settle(test.host, { ignoreBackoff: false });
     }
     const { state: stateBefore } = entryOf(test, 'app/a') ?? {};
     assert.deepEqual([driver.notified, stateBefore], [['a 2'], 'pending']);
     await test.clock.advance(15_000);
-    await settle(test.host, { who: 'whose-turn-it-is' });
+    await settle(test.host, { ignoreBackoff: false });
     const { state, process } = entryOf(test, 'app/a') ?? {};
     assert.deepEqual([driver.notified, state], [['a 2', 'a 2'], 'confirmed']);
     assert.match(process ?? '', /third$/);
@@ -228,7 +228,7 @@ describe('a worker that appears', () => {
     using _ = test;
     const textFor = async (process: string): Promise<string | undefined> => {
       driver.processes.set('a', process);
-      await readSets(test.host, { active: 1, groups: test.host.groups, doubt: 'the-gone' });
+      await refreshMembers(test.host, { active: 1, groups: test.host.groups, livenessCheck: 'departed' });
       return entryOf(test, 'app/a')?.text;
     };
     await textFor('4711@88/1000.1');

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { readActive } from '../../../../src/agent/generations/generations.js';
 import { openStagingArea } from '../../../../src/agent/job/staging-area.js';
 import { pendingProblems } from '../../../../src/agent/notify/pending-problems.js';
-import { type RepeatedProbe, repeatProbe } from '../../../../src/agent/notify/repeat-probe.js';
+import { type RepeatedProbe, repeatAndNoteProbe } from '../../../../src/agent/notify/repeat-probe.js';
 import { areWorkersConfirmed } from '../../../../src/agent/state/confirmed-workers.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
@@ -40,7 +40,7 @@ async function scene(
     for (let at = 0; at < times; at++) {
       await made.test.clock.advance(30_000);
       said = await askOnce(host);
-      await settle(host, { who: 'whose-turn-it-is', onRefused });
+      await settle(host, { ignoreBackoff: false, onRefused });
     }
     return said;
   };
@@ -58,7 +58,7 @@ async function askOnce(host: Host): Promise<RepeatedProbe> {
   const area = openStagingArea(host.paths, host.durable, 'c-probe');
   const target = { generation: active.number, path: active.path };
   try {
-    return await repeatProbe(host, group, {
+    return await repeatAndNoteProbe(host, group, {
       target,
       staging: area.path(),
       signal: new AbortController().signal,
@@ -133,7 +133,7 @@ describe('a probe that is asked again', () => {
       fs.writeFileSync(dir.join('code'), '1');
       for (let wrong = 0; wrong < 3; wrong++) await askOnce(test.host);
       fs.writeFileSync(dir.join('asked'), '');
-      await settle(test.host, { who: 'whose-turn-it-is' });
+      await settle(test.host, { ignoreBackoff: false });
       assert.deepEqual(made.driver.notified, ['a 1']);
       assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, attempts, `${everyMs} ${timeoutMs}`);
     }

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  afterRight,
-  afterSilence,
-  afterWrong,
-  isAskedAgain,
+  afterFailedProbe,
+  afterPassedProbe,
+  afterProbeWithoutVerdict,
+  isProbedAgain,
   noticeGapMs,
 } from '../../../../src/agent/notify/repeated-probe-rules.js';
 import type { WorkerLedger } from '../../../../src/agent/state/ledger.js';
@@ -15,14 +15,14 @@ const confirmed: WorkerLedger = { wanted: 4, confirmed: 4, state: 'confirmed', t
 const minuteMs = 60_000;
 
 /** `w` wrong, `r` right, `s` silent; what is due is done before the next answer, and proves nothing. */
-function play(answers: string, everyMs = 30_000, canBeNotified: 'yes' | 'no' = 'yes') {
+function play(answers: string, everyMs = 30_000, canBeNotified = true) {
   let worker = confirmed;
   const dueAtMs: number[] = [];
   for (const [index, answer] of [...answers].entries()) {
     const nowMs = index * everyMs;
-    if (answer === 'r') worker = afterRight(worker, nowMs);
-    else if (answer === 's') worker = afterSilence(worker, 'timed out', 0);
-    else worker = afterWrong(worker, { text: 'exit 1', nowMs, canBeNotified });
+    if (answer === 'r') worker = afterPassedProbe(worker, nowMs);
+    else if (answer === 's') worker = afterProbeWithoutVerdict(worker, 'timed out', 0);
+    else worker = afterFailedProbe(worker, { text: 'exit 1', nowMs, canBeNotified });
     if (worker.state !== 'pending') continue;
     dueAtMs.push(nowMs);
     if (index < answers.length - 1) worker = { ...worker, state: 'notified' };
@@ -46,7 +46,7 @@ describe('a repeated probe', () => {
   });
 
   it('never makes one pending whom nobody can notify', () => {
-    const { worker, dueAtMs } = play('wwwwww', 30_000, 'no');
+    const { worker, dueAtMs } = play('wwwwww', 30_000, false);
     assert.deepEqual([worker.state, worker.probed?.wrong, dueAtMs], ['notified', 6, []]);
   });
 
@@ -61,7 +61,7 @@ describe('a repeated probe', () => {
     const { worker } = play('ws' + 'r');
     assert.deepEqual(worker, { ...confirmed, text: 'its probe shows the generation', atMs: 60_000 });
     assert.deepEqual(play('wwwr').worker.probed, { wrong: 0, notices: 1, noticeAtMs: 60_000 });
-    assert.deepEqual(afterRight(confirmed, 9), confirmed, 'nothing is new');
+    assert.deepEqual(afterPassedProbe(confirmed, 9), confirmed, 'nothing is new');
   });
 
   it('has a worker notified five times in a generation, later and later', () => {
@@ -79,12 +79,12 @@ describe('a repeated probe', () => {
   it('does not wait for a time that a clock noted which was set back since', () => {
     const { worker } = play('www');
     const notified: WorkerLedger = { ...worker, state: 'notified' };
-    const before = { text: 'exit 1', canBeNotified: 'yes', nowMs: 0 } as const;
-    assert.equal(afterWrong(notified, before).state, 'pending');
+    const before = { text: 'exit 1', canBeNotified: true, nowMs: 0 } as const;
+    assert.equal(afterFailedProbe(notified, before).state, 'pending');
   });
 
   it('asks about who took the generation, or is doubted; about nobody else', () => {
-    const asked = (more: Partial<WorkerLedger>): boolean => isAskedAgain({ ...confirmed, ...more });
+    const asked = (more: Partial<WorkerLedger>): boolean => isProbedAgain({ ...confirmed, ...more });
     const doubted = { probed: { wrong: 1 } };
     assert.deepEqual(
       [asked({}), asked({ state: 'notified' }), asked({ state: 'unreachable', ...doubted })],
@@ -104,7 +104,7 @@ describe('a wrong answer that comes sooner than the least gap', () => {
     probed: { wrong: 2, text: 'exit 1', wrongAtMs: 90_000 },
   } as const;
   const after = (nowMs: number, worker: WorkerLedger = counted) =>
-    afterWrong(worker, { text: 'exit 2', nowMs, canBeNotified: 'no', minGapMs: minuteMs });
+    afterFailedProbe(worker, { text: 'exit 2', nowMs, canBeNotified: false, minGapMs: minuteMs });
 
   it('does not count, does not begin the row again, and is reported', () => {
     const early = after(149_999);

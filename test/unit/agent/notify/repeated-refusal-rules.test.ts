@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  asNotReached,
+  asUnreachable,
   comparableText,
   isRepeatedByLoader,
   repeatedRefusals,
@@ -64,7 +64,7 @@ describe('a worker that refuses on the way back', () => {
   });
 
   it('refuses everything still as long as its text is the same', () => {
-    const { state, text, generation: wanted, atMs } = asNotReached(said('a', 'busy 1'));
+    const { state, text, generation: wanted, atMs } = asUnreachable(said('a', 'busy 1'));
     const known = { state, text, wanted, atMs };
     assert.equal(stillRefusesAll(known, said('a', 'busy 7')), true);
     assert.equal(stillRefusesAll(known, said('a', 'bad syntax')), false);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { wantGeneration } from '../../../../src/agent/notify/worker-ledger.js';
+import { withWantedGeneration } from '../../../../src/agent/notify/worker-ledger.js';
 import { codes, entryOf, probe, settle, world } from '../../../kit/agent/settled-world.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms, unreachable } from '../../../kit/workers/scripted-driver.js';
@@ -40,10 +40,18 @@ describe('a group with a probe', () => {
     using _ = test;
     const { host } = test;
     host.ledger.write(
-      wantGeneration(host.ledger.read(), host.groups, { generation: 2, nowMs: 1, verbOf: () => 'reset' }),
+      withWantedGeneration(host.ledger.read(), host.groups, {
+        generation: 2,
+        nowMs: 1,
+        verbOf: () => 'reset',
+      }),
     );
     host.ledger.write(
-      wantGeneration(host.ledger.read(), host.groups, { generation: 1, nowMs: 2, verbOf: () => 'reset' }),
+      withWantedGeneration(host.ledger.read(), host.groups, {
+        generation: 1,
+        nowMs: 2,
+        verbOf: () => 'reset',
+      }),
     );
     await settle(host);
     assert.deepEqual(driver.notified, ['a 1']);

@@ -27,7 +27,7 @@ function decide(
     ...(previous === undefined ? {} : { previous }),
   };
   const actions = nextWorkerActions(ledger, [group], {
-    ...{ nowMs, who: 'whose-turn-it-is', probes: 'not-asked', verbOf: () => 'reset' },
+    ...{ nowMs, ignoreBackoff: false, isAfterProbes: false, verbOf: () => 'reset' },
     ...options,
   });
   return [...actions].map(([key, { kind, reason }]) => `${key}: ${kind}, for ${reason}`);
@@ -42,7 +42,7 @@ describe('the next action about a worker', () => {
       'app/a: notify, for it has not accepted the generation',
       'app/b: nothing, for its next try is later',
     ]);
-    assert.deepEqual(decide({ b: later }, { who: 'all' }), [
+    assert.deepEqual(decide({ b: later }, { ignoreBackoff: true }), [
       'app/b: notify, for it has not accepted the generation',
     ]);
   });
@@ -73,19 +73,20 @@ describe('the next action about a worker', () => {
   it('is to notify who refuses in vain only when a person asks', () => {
     const refuses: Partial<WorkerLedger> = { state: 'refused', confirmed: 2 };
     assert.deepEqual(decide({ a: refuses }, { previous: 1 }), ['app/a: nothing, for it refuses']);
-    assert.deepEqual(decide({ a: refuses }, { previous: 1, who: 'all' }), [
+    assert.deepEqual(decide({ a: refuses }, { previous: 1, ignoreBackoff: true }), [
       'app/a: notify, for it refuses, and may have been repaired',
     ]);
-    assert.deepEqual(decide({ a: { state: 'refused', confirmed: 1 } }, { previous: 1, who: 'all' }), [
-      'app/a: nothing, for it refuses',
-    ]);
+    assert.deepEqual(
+      decide({ a: { state: 'refused', confirmed: 1 } }, { previous: 1, ignoreBackoff: true }),
+      ['app/a: nothing, for it refuses'],
+    );
   });
 
   it('is to ask the probe of a group of which nobody has confirmed the generation, once', () => {
     const probed = 'probe, for it may already use the generation';
     const two = { a: appeared, b: { state: 'unreachable' } } as const;
     assert.deepEqual(decide(two, { probe: 'yes' }), [`app/a: ${probed}`, `app/b: ${probed}`]);
-    assert.deepEqual(decide({ a: appeared }, { probe: 'yes', probes: 'asked' }), [
+    assert.deepEqual(decide({ a: appeared }, { probe: 'yes', isAfterProbes: true }), [
       'app/a: notify, for it has not accepted the generation',
     ]);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { provenBy } from '../../../../src/agent/notify/notify-steps.js';
+import { applyProbeResults } from '../../../../src/agent/notify/notify-steps.js';
 import {
   isPending,
   nextNotificationAtMs,
@@ -9,7 +9,7 @@ import {
   notifiableWorkers,
   notifyDelayMs,
   pendingGroups,
-  wantGeneration,
+  withWantedGeneration,
 } from '../../../../src/agent/notify/worker-ledger.js';
 import type { WorkerResult } from '../../../../src/core/cycle/cycle-report.js';
 import { ledgerWith } from '../../../kit/host/set-ledger.js';
@@ -33,7 +33,7 @@ describe('the ledger of workers', () => {
     const { host } = test;
     noteWorkers(host, [result(1, 'confirmed'), { ...result(1, 'confirmed'), group: 'other' }]);
     const groups = host.groups.filter((one) => one.config.name === 'app');
-    const { workers } = wantGeneration(host.ledger.read(), groups, {
+    const { workers } = withWantedGeneration(host.ledger.read(), groups, {
       generation: 2,
       nowMs: 9,
       verbOf: () => 'reset',
@@ -49,7 +49,7 @@ describe('the ledger of workers', () => {
     using test = testHost({ groups: { app: {} } });
     const { ledger, groups } = test.host;
     const want = (generation: number, verb: 'reset' | 'restart') =>
-      ledger.write(wantGeneration(ledger.read(), groups, { generation, nowMs: 9, verbOf: () => verb }));
+      ledger.write(withWantedGeneration(ledger.read(), groups, { generation, nowMs: 9, verbOf: () => verb }));
     const owed = () => ledger.read().workers['app/a']?.owed;
     noteWorkers(test.host, [result(1, 'confirmed')]);
     want(2, 'restart');
@@ -81,8 +81,8 @@ describe('the ledger of workers', () => {
     using test = testHost();
     const notified = { ...result(1, 'notified'), notificationId: 'c-1.1' };
     noteWorkers(test.host, [notified]);
-    const probed = { seen: new Map([['app', 60]]), unheard: new Map() };
-    noteWorkers(test.host, await provenBy([], probed, [notified]));
+    const probed = { seen: new Map([['app', 60]]), withoutVerdict: new Map() };
+    noteWorkers(test.host, await applyProbeResults([], probed, [notified]));
     const known = test.host.ledger.read().workers['app/a'];
     assert.deepEqual([known?.state, known?.atMs, known?.notifiedAtMs], ['confirmed', 60, 7]);
   });

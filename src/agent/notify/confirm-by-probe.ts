@@ -1,24 +1,23 @@
-// What probes prove apart from a move: before workers are notified, of whom they may show the wanted generation already, and of
-// those that were notified, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
-// say it, is pending still. Writes nothing.
+// Probes outside a move: before a notification, because workers may already use the generation, and after it, when other
+// workers of the group may have answered the probe. Only a passed probe confirms a worker. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
-import { provenBy } from './notify-steps.js';
-import { askProbe, asksEach, type Probed, runProbes } from './probe-workers.js';
+import { applyProbeResults } from './notify-steps.js';
+import { isWorkerProbe, type ProbeResults, runGroupProbe, runProbes } from './probe-workers.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
-export interface Notified {
+export interface NotifyReport {
   readonly results: readonly WorkerResult[];
   readonly problems: readonly Problem[];
-  /** The first no. */
+  /** The first refusal. */
   readonly refusal?: WritError | undefined;
 }
 
-/** @returns the errors as problems, and the first of them that is a worker's no */
-export function problemsOf(errors: readonly WritError[]): Pick<Notified, 'problems' | 'refusal'> {
+/** @returns the errors as problems, and the first one that is a refusal */
+export function problemsOf(errors: readonly WritError[]): Pick<NotifyReport, 'problems' | 'refusal'> {
   return { problems: errors.map(problemOf), refusal: errors.find(isRefusal) };
 }
 
@@ -27,25 +26,26 @@ function isRefusal({ kind, code }: WritError): boolean {
 }
 
 /**
- * Asks the probes of the groups about the workers of the context before they are notified: nobody is notified in vain.
- * @returns those that they have confirmed
+ * Probes the workers of the context before they are notified, so that workers that already use the generation are not.
+ * @returns results of the confirmed workers only
  */
-export async function proveFirst(host: Host, context: NotifyContext): Promise<WorkerResult[]> {
+export async function probeBeforeNotify(host: Host, context: NotifyContext): Promise<WorkerResult[]> {
   const shown: WorkerResult[] = [];
   for (const group of context.groups) {
     const { config } = group;
     if (config.probe === undefined) continue;
     const own = [...(context.only ?? [])].filter((key) => groupOf(key) === config.name);
-    for (const asked of asksEach(config.probe) ? own.map((key) => [key]) : [own]) {
+    for (const asked of isWorkerProbe(config.probe) ? own.map((key) => [key]) : [own]) {
       const workers = asked.map(workerOf);
-      const report = await askProbe(host, group, { probe: config.probe, workers }, context);
-      if (report.verdict.kind === 'ok') shown.push(...asked.map((key) => shownBy(host, key, context)));
+      const report = await runGroupProbe(host, group, { probe: config.probe, workers }, context);
+      if (report.verdict.kind === 'ok')
+        shown.push(...asked.map((key) => confirmedByProbe(host, key, context)));
     }
   }
   return shown;
 }
 
-function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResult {
+function confirmedByProbe(host: Host, key: string, { target }: NotifyContext): WorkerResult {
   const process = host.ledger.read().workers[key]?.process;
   return {
     group: groupOf(key),
@@ -59,16 +59,16 @@ function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResu
 }
 
 /**
- * Asks the probes of the groups about those that were notified.
- * @returns what they proved; `unreachable` of whom a probe refused, or could say nothing
+ * Probes the notified workers.
+ * @returns the results after the probes; `unreachable` for a worker if its probe failed, broke or reached no process
  */
-export async function proveNotified(
+export async function probeAfterNotify(
   host: Host,
   context: NotifyContext,
   results: readonly WorkerResult[],
-): Promise<Notified> {
+): Promise<NotifyReport> {
   const seen = new Map<string, number>();
-  let found: Probed = { seen, unheard: new Map() };
+  let found: ProbeResults = { seen, withoutVerdict: new Map() };
   const failed = new Map<string, WritError>();
   const reached = results.filter((one) => one.state !== 'unreachable');
   const groups = context.groups.filter(({ config: { name } }) => reached.some((one) => one.group === name));
@@ -84,16 +84,20 @@ export async function proveNotified(
   for (const [one, atMs] of found.seen) {
     const group = groups.find(({ config }) => config.name === one);
     const own = reached.filter((result) => result.group === one);
-    if (group === undefined || isAboutAll(host, group, own)) seen.set(one, atMs);
+    if (group === undefined || coversGroup(host, group, own)) seen.set(one, atMs);
   }
-  const proven = await provenBy(context.groups, { seen, unheard: found.unheard }, results);
-  const left = proven.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker))));
+  const proven = await applyProbeResults(
+    context.groups,
+    { seen, withoutVerdict: found.withoutVerdict },
+    results,
+  );
+  const left = proven.map((one) => withoutConfirmation(one, failed.get(workerKey(one.group, one.worker))));
   return { results: left, ...problemsOf([...new Set(failed.values())]) };
 }
 
-/** A yes about the group may come from a worker that was not notified now: then it says nothing about those that were. */
-function isAboutAll(host: Host, { config }: WorkerGroup, notified: readonly WorkerResult[]): boolean {
-  if (asksEach(config.probe)) return true;
+/** @returns true if a passed probe covers all of `notified`: a group probe may be answered by a worker outside it */
+function coversGroup(host: Host, { config }: WorkerGroup, notified: readonly WorkerResult[]): boolean {
+  if (isWorkerProbe(config.probe)) return true;
   const asked = new Set(notified.map((one) => workerKey(one.group, one.worker)));
   return Object.entries(host.ledger.read().workers).every(
     ([key, { state, goneAtMs }]) =>
@@ -101,8 +105,8 @@ function isAboutAll(host: Host, { config }: WorkerGroup, notified: readonly Work
   );
 }
 
-/** What a worker says of itself counts for nothing against its probe. */
-export function unproven(result: WorkerResult, error: WritError | undefined): WorkerResult {
+/** @returns the result as `unreachable` if the probe failed, because the worker's own answer does not outweigh its probe */
+export function withoutConfirmation(result: WorkerResult, error: WritError | undefined): WorkerResult {
   if (error === undefined || (result.state !== 'notified' && result.state !== 'confirmed')) return result;
   return { ...result, state: 'unreachable', text: `${result.text}; ${error.message}` };
 }
