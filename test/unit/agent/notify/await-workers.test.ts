@@ -8,7 +8,7 @@ import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/work
 
 const { signal } = new AbortController();
 
-/** Two workers that confirmed generation 1 come within 6 s to whoever opens their socket, and nobody has come yet. */
+/** Two workers that confirmed generation 1 connect within 6 s after their socket opens; none has connected yet. */
 async function world(comeWithinMs?: number): Promise<{ test: TestHost; driver: ScriptedDriver }> {
   const scripted = scriptedDriver({ a: confirms, b: confirms });
   const driver = Object.assign(
@@ -26,8 +26,8 @@ async function world(comeWithinMs?: number): Promise<{ test: TestHost; driver: S
   return { test, driver };
 }
 
-describe('workers that come by themselves', () => {
-  it('are waited for until all have come that were there', async () => {
+describe('workers that connect by themselves', () => {
+  it('are awaited until all known workers have connected', async () => {
     const { test, driver } = await world(6000);
     using _ = test;
     const { clock } = test;
@@ -40,7 +40,7 @@ describe('workers that come by themselves', () => {
     assert.deepEqual([[...driver.workers.keys()], clock.monotonicMs() - begunMs], [['a', 'b'], 100]);
   });
 
-  it('are waited for as long as they may need, and no longer', async () => {
+  it('are awaited until the time of their driver is over, and no longer', async () => {
     const { test } = await world(6000);
     using _ = test;
     const begunMs = test.clock.monotonicMs();
@@ -48,18 +48,18 @@ describe('workers that come by themselves', () => {
     assert.equal(test.clock.monotonicMs() - begunMs, 6000);
   });
 
-  it('are named once, with the end of the wait; who need not be waited for is not', async () => {
+  it('are reported once while they are missing, with the end of the wait', async () => {
     const { test, driver } = await world(6000);
     using _ = test;
-    const told: WorkerWait[] = [];
+    const reported: WorkerWait[] = [];
     const untilAtMs = test.clock.nowMs() + 6000;
-    await awaitWorkers(test.host, signal, (wait) => told.push(wait));
-    assert.deepEqual(told, [{ group: 'app', missing: ['a', 'b'], untilAtMs }]);
+    await awaitWorkers(test.host, signal, (wait) => reported.push(wait));
+    assert.deepEqual(reported, [{ group: 'app', missing: ['a', 'b'], untilAtMs }]);
     driver.workers.set('a', confirms).set('b', confirms);
-    await awaitWorkers(test.host, signal, () => assert.fail('nobody is missing'));
+    await awaitWorkers(test.host, signal, () => assert.fail('no worker is missing'));
   });
 
-  it('are not waited for when they were gone before, nor when the command was ended', async () => {
+  it('are not awaited if they had departed before, or after a stop request', async () => {
     const { test } = await world(6000);
     using _ = test;
     const begunMs = test.clock.monotonicMs();
@@ -73,7 +73,7 @@ describe('workers that come by themselves', () => {
 });
 
 describe('workers of another group', () => {
-  it('are no reason to wait for this one', async () => {
+  it('do not cause a wait', async () => {
     const driver = scriptedDriver({ a: confirms });
     const other = scriptedDriver({ b: confirms });
     using test = testHost({ groups: { app: { driver }, other: { driver: other } } });
@@ -84,8 +84,8 @@ describe('workers of another group', () => {
   });
 });
 
-describe('a worker that was not told of what is active, and may come yet', () => {
-  it('is due and not gone, until its time to come is over', async () => {
+describe('a worker that was not notified of the active generation, and may still connect', () => {
+  it('is pending and not departed until its time to connect is over', async () => {
     const { test } = await world(6000);
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -94,12 +94,12 @@ describe('a worker that was not told of what is active, and may come yet', () =>
     assert.deepEqual([early.exitCode, early.confirmed], [4, false]);
     await test.clock.advance(6000);
     const late = await test.pull();
-    assert.deepEqual([late.exitCode, late.confirmed], [0, false], 'nobody is there to prove anything');
+    assert.deepEqual([late.exitCode, late.confirmed], [0, false], 'no member can confirm');
   });
 });
 
 describe('workers that their driver finds', () => {
-  it('are not waited for', async () => {
+  it('are not awaited', async () => {
     const { test, driver } = await world();
     using _ = test;
     await awaitWorkers(test.host, signal);

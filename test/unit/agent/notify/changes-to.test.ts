@@ -5,8 +5,8 @@ import { describe, it } from 'node:test';
 import { changesTo } from '../../../../src/agent/notify/notify-verbs.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
-describe('the difference to a generation', () => {
-  it('is read once for all who use the same, and is unknown where a generation is gone', async () => {
+describe('the difference between two generations', () => {
+  it('is read once for all workers of the same generation, and is unknown if a generation is missing', async () => {
     using test = testHost();
     for (const serial of [1, 2]) {
       await test.publish('access', { 'policy.yaml': `version: ${serial}\n`, same: '' }, { serial });
@@ -16,7 +16,7 @@ describe('the difference to a generation', () => {
     assert.deepEqual(changedSince(1), ['access:policy.yaml']);
     assert.deepEqual(changedSince(undefined), ['access:policy.yaml', 'access:same']);
     fs.rmSync(join(test.host.paths.generations, '1'), { recursive: true });
-    assert.deepEqual(changedSince(1), ['access:policy.yaml'], 'a thousand workers cost one look');
+    assert.deepEqual(changedSince(1), ['access:policy.yaml'], 'the generation is read once');
     assert.equal(changesTo(test.host, 2)(1), undefined);
   });
 });

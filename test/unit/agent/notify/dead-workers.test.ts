@@ -1,4 +1,4 @@
-// Which workers are asked whether they are alive, which are restarted on the way back, and how long a move waits for it.
+// Liveness of workers: which workers a move checks and for how long it waits, and which workers a restore restarts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -39,7 +39,7 @@ describe('a move', () => {
     return clock.sleeps;
   };
 
-  it('waits for the death of workers that were only notified, and whose driver can see it', async () => {
+  it('waits for the possible death of workers that were only notified, if their driver can see it', async () => {
     const driver = livingDriver({ a: confirms });
     assert.deepEqual(await pauses('notified', driver), [500]);
     assert.deepEqual(await pauses('confirmed', driver), []);
@@ -47,7 +47,7 @@ describe('a move', () => {
     assert.deepEqual(await pauses('notified', blind), []);
   });
 
-  it('keeps the answer of a worker that refused, although another process has its place', async () => {
+  it('keeps the answer of a worker that refused, although its process was replaced', async () => {
     const driver = livingDriver({ a: confirms });
     const group = groupOf({ ...driver, keepsProcess: 'yes' });
     const [member] = (await readMembers(group)) as readonly Member[];
@@ -58,7 +58,7 @@ describe('a move', () => {
     assert.deepEqual(await now('refused'), ['refused']);
   });
 
-  it('names the pid file that does not exist, in the text of each worker that counts as dead for that reason', async () => {
+  it('names the missing pid file in the text of each worker that counts as dead for that reason', async () => {
     const driver: Driver = {
       ...livingDriver({ a: confirms }),
       liveness: async () => 'dead',
@@ -73,7 +73,7 @@ describe('a move', () => {
     assert.equal((await withLiveness(driver, result('unreachable'), 'alive')).text, 'unreachable');
   });
 
-  it('fails for a worker that answered and is unreachable since, and for no other change', () => {
+  it('fails for a worker that accepted and is unreachable since, and for no other change', () => {
     const died = [result('unreachable')];
     throwsCode('WORKER_DIED', () => throwIfDied([result('confirmed')], died));
     throwIfDied(died, died);
@@ -81,7 +81,7 @@ describe('a move', () => {
   });
 });
 
-describe('a worker on the way back', () => {
+describe('a worker during a restore', () => {
   const back = (driver: Driver, state: WorkerResult['state']): Promise<WorkerResult[]> =>
     restartDeadWorkers([result(state)], { groups: [groupOf(driver)], target, clock: fakeClock() });
   const dead = (): LivingDriver => {
@@ -90,13 +90,13 @@ describe('a worker on the way back', () => {
     return driver;
   };
 
-  it('is restarted when it is dead', async () => {
+  it('is restarted if it is dead', async () => {
     const driver = dead();
     const [after] = await back(driver, 'unreachable');
     assert.deepEqual([after?.state, driver.notified], ['notified', ['restart a 1']]);
   });
 
-  it('is not restarted when it is alive and was not reached', async () => {
+  it('is not restarted if it is alive and was not reached', async () => {
     const driver = livingDriver({ a: confirms });
     const [after] = await back(driver, 'unreachable');
     assert.deepEqual([after?.state, driver.notified], ['unreachable', []]);

@@ -1,5 +1,5 @@
-// A loader that says "not now", or gives no verdict, each time it is asked: the link goes there and back, and must not at
-// every poll.
+// A loader or probe that defers, or gives no verdict, at each attempt. Each attempt swaps and restores, so the attempts need a
+// backoff and must not run at every poll.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -20,12 +20,12 @@ interface World extends Disposable {
   readonly test: TestHost;
   /** How often the link was moved to a new release since the first one was active. */
   swaps(): number;
-  /** From now on the loader takes what it is given. */
+  /** From now on the loader succeeds. */
   ready(): void;
   publish(): Promise<unknown>;
 }
 
-/** Version 1 is active, and version 2 is published, which the loader puts off. */
+/** Version 1 is active, and version 2 is published, which the loader defers. */
 async function world(end = 'exit 75'): Promise<World> {
   const dir = tempDir();
   const busy = dir.join('busy');
@@ -58,8 +58,8 @@ async function world(end = 'exit 75'): Promise<World> {
   };
 }
 
-describe('a loader that says "not now"', () => {
-  it('is asked later and later, and not at every poll', async () => {
+describe('a loader that defers', () => {
+  it('runs with a growing backoff, and not at every poll', async () => {
     using host = await world();
     const { test, swaps } = host;
     const counts: number[] = [];
@@ -75,7 +75,7 @@ describe('a loader that says "not now"', () => {
     assert.equal(test.read('access/policy.yaml'), '1');
   });
 
-  it('has its next time in the answer and in the status, and the agent looks again by itself then', async () => {
+  it('has its next attempt in the report and in the status, and the agent polls at that time', async () => {
     using host = await world();
     const { test, swaps, ready } = host;
     const untilMs = test.clock.nowMs() + minuteMs;
@@ -99,17 +99,17 @@ describe('a loader that says "not now"', () => {
     ready();
     assert.equal((await test.pull()).outcome, 'activated');
     assert.deepEqual([swaps(), test.read('access/policy.yaml')], [2, '2']);
-    assert.deepEqual(ledger.read().waiting, undefined, 'nothing is counted any more');
+    assert.deepEqual(ledger.read().waiting, undefined, 'no failed attempt is counted any more');
   });
 
-  it('is not asked again by a restart of the agent', async () => {
+  it('does not run again after a restart of the agent', async () => {
     using host = await world();
     await host.test.pull();
     assert.deepEqual(codes(await cycleOn(host.test.reopen())), ['LOADER_DEFERRED']);
     assert.equal(host.swaps(), 1);
   });
 
-  it('is asked at once, and only once, when the clock was set back since', async () => {
+  it('runs at once, and only once, after the clock was set back', async () => {
     using host = await world();
     const { test, swaps } = host;
     await test.pull();
@@ -118,7 +118,7 @@ describe('a loader that says "not now"', () => {
     assert.equal(swaps(), 2);
   });
 
-  it('is asked at once under another configuration', async () => {
+  it('runs at once under another configuration', async () => {
     using host = await world();
     const { test, swaps } = host;
     await test.pull();
@@ -127,7 +127,7 @@ describe('a loader that says "not now"', () => {
     assert.equal(swaps(), 2);
   });
 
-  it('keeps no other bundle back', async () => {
+  it('delays no other bundle', async () => {
     using host = await world();
     const { test } = host;
     await test.pull();
@@ -139,13 +139,13 @@ describe('a loader that says "not now"', () => {
     );
   });
 
-  it('is asked at once about another release, or with --force', async () => {
+  it('runs at once for another release, or with --force', async () => {
     using host = await world();
     const { test, publish, swaps, ready } = host;
     await test.pull();
     await publish();
     const untilMs = test.clock.nowMs() + 2 * minuteMs;
-    assert.equal((await test.pull()).problems[0]?.facts['untilMs'], untilMs, 'it has said so twice');
+    assert.equal((await test.pull()).problems[0]?.facts['untilMs'], untilMs, 'the second deferral');
     assert.equal(swaps(), 2);
     ready();
     assert.equal((await test.pull()).exitCode, 8);
@@ -153,7 +153,7 @@ describe('a loader that says "not now"', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('is asked each time on a host that has no policy yet: nobody uses another one', async () => {
+  it('runs each time on a host without a policy, because no worker uses another one', async () => {
     const load = { run: ['sh', '-c', 'exit 75'] as Command, timeoutMs: 60_000 };
     using test = testHost({ groups: { app: { config: { uses: ['access'], load } } } });
     await test.publish('access', { f: '1' }, { serial: 1 });
@@ -163,11 +163,11 @@ describe('a loader that says "not now"', () => {
   });
 });
 
-/** Of what is new alone: what even the way back cannot be loaded with ends in a block. */
+/** Breaks for new releases only, because a loader that also breaks during the restore ends in a block. */
 const broken = 'grep -qx 1 {bundle}/policy.yaml || exit 127';
 
 describe('a loader that gives no verdict', () => {
-  it('is left alone for a while too, though it is our own fault and nothing is refused', async () => {
+  it('runs with a backoff too, and its release is not refused', async () => {
     using host = await world(broken);
     const { test, swaps, ready } = host;
     const untilMs = test.clock.nowMs() + minuteMs;
@@ -183,7 +183,7 @@ describe('a loader that gives no verdict', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('is asked at once by --force, when somebody has mended it', async () => {
+  it('runs at once with --force after a repair', async () => {
     using host = await world(broken);
     await host.test.pull();
     host.ready();
@@ -192,7 +192,7 @@ describe('a loader that gives no verdict', () => {
 });
 
 describe('a probe that gives no verdict', () => {
-  it('has its workers told there and back later and later, and not at every poll', async () => {
+  it('causes a swap and a restore with a growing backoff, and not at every poll', async () => {
     const driver = scriptedDriver({ a: confirms });
     const script = `grep -q 1 {bundle}/f || exit 127`;
     const probe = { run: ['sh', '-c', script] as Command, timeoutMs: 60_000 };
@@ -207,7 +207,7 @@ describe('a probe that gives no verdict', () => {
       counts.push(driver.notified.length);
       await test.clock.advance(minuteMs);
     }
-    // At minute 0, 1, 3 and 7, each time there and back.
+    // At minute 0, 1, 3 and 7, each time a swap and a restore.
     assert.deepEqual(counts, [2, 4, 4, 6, 6, 6, 6, 8]);
     assert.equal(test.read('access/f'), '1');
   });

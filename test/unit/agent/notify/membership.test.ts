@@ -1,4 +1,4 @@
-// Workers that their drivers list and that are dead: who is killed leaves its socket or its pid file behind.
+// Workers that are dead although their driver lists them, because a killed process leaves its socket or its pid file.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
@@ -13,7 +13,7 @@ interface World {
   readonly driver: LivingDriver;
 }
 
-/** Two workers that have confirmed the first version, under sockets that do not tell one process from another. */
+/** Two workers that confirmed the first version, with sockets that do not identify their process. */
 async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
   const driver = livingDriver({ a: confirms, b: confirms });
   const test = testHost({ groups: { app: { driver, config } } });
@@ -25,8 +25,8 @@ async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
 
 const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups, livenessCheck: 'departed' });
 
-describe('a worker that answered and was killed since', () => {
-  it('uses nothing: it is not up at the next cycle, and is told when it is back', async () => {
+describe('a worker that is killed after its answer', () => {
+  it('departs at the next cycle, and is notified when it is back', async () => {
     const { test, driver } = await world();
     using _ = test;
     driver.dead.add('b');
@@ -43,7 +43,7 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
 
-  it('is not up as soon as its driver sees no process of it any more, and is told nothing', async () => {
+  it('departs as soon as its driver sees no process of it any more, and is not notified', async () => {
     const { test, driver } = await world();
     using _ = test;
     driver.processes.set('b', 'first');
@@ -55,7 +55,7 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/b')?.goneAtMs], [[], test.clock.nowMs()]);
   });
 
-  it('is missed where so many must be there', async () => {
+  it('is reported as missing if its group needs it for its minimum', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ reset });
     using _ = test;
@@ -64,7 +64,7 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([exitCode, problems.map((one) => one.code)], [4, ['WORKERS_MISSING']]);
   });
 
-  it('is told nothing, and forgotten, when it stays away', async () => {
+  it('is not notified, and is removed after it stayed away for long', async () => {
     const { test, driver } = await world();
     using _ = test;
     driver.dead.add('b');
@@ -74,7 +74,7 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/b')], [[], undefined]);
   });
 
-  it('of one group is not gone because the set of another group was read', async () => {
+  it('does not depart because the members of another group were read', async () => {
     const [one, other] = [livingDriver({ a: confirms }), livingDriver({ b: confirms })];
     using test = testHost({ groups: { app: { driver: one }, other: { driver: other } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -85,7 +85,7 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
 
-  it('is kept although another group has as many gone workers as are kept', async () => {
+  it('stays in the ledger although another group has the most departed members', async () => {
     const [one, other] = [livingDriver({ a: confirms }), livingDriver({ b: confirms })];
     using test = testHost({ groups: { app: { driver: one }, other: { driver: other } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -101,7 +101,7 @@ describe('a worker that answered and was killed since', () => {
     assert.notEqual(entryOf(test, 'app/w0'), undefined);
   });
 
-  it('is not forgotten while its group has fewer workers than its `min`', async () => {
+  it('is not removed while its group has fewer members than its `min`', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ reset });
     using _ = test;
@@ -113,7 +113,7 @@ describe('a worker that answered and was killed since', () => {
     assert.equal(entryOf(test, 'app/b')?.goneAtMs, goneAtMs);
   });
 
-  it('stays due where it was told and could not be reached', async () => {
+  it('stays pending if it was notified and could not be reached', async () => {
     const { test, driver } = await world();
     using _ = test;
     driver.dead.add('b');
@@ -124,10 +124,10 @@ describe('a worker that answered and was killed since', () => {
   });
 });
 
-describe('a worker that is another process a moment after its answer', () => {
+describe('a worker with a different process a moment after its answer', () => {
   for (const [what, config, isReplaced] of [
-    ['was replaced by the notification', {}, true],
-    ['is judged by its probe where it has one', probe('true'), false],
+    ['counts as replaced by the notification', {}, true],
+    ['is left to its probe if its group has one', probe('true'), false],
   ] as const) {
     it(what, async () => {
       const driver = livingDriver({ a: () => ({ kind: 'notified', text: 'queued' }) });

@@ -1,5 +1,5 @@
-// Which release a probe is asked about: that which its worker was last to take, through releases of which it was rightly not
-// notified.
+// The release that a probe expects: the last one that its worker had to use, through later releases of which it was correctly
+// not notified.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { probeCommands, runGroupProbe } from '../../../../src/agent/notify/probe-workers.js';
@@ -11,7 +11,7 @@ import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/work
 interface Scene {
   readonly test: TestHost;
   readonly driver: ScriptedDriver;
-  /** Publishes a release whose zone has the same source each time, and pulls it. */
+  /** Publishes a release with the same source of the zone each time, and pulls it. */
   readonly take: (serial: number, zone?: string) => Promise<void>;
   readonly commands: (worker?: string) => string[];
 }
@@ -33,7 +33,7 @@ async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
   return { test, driver, take, commands };
 }
 
-/** The notes are another text each time, so that the source is another one too. */
+/** The notes differ each time, so that the digest of the source differs too. */
 const sourceOf = (serial: number, zone: string) => ({
   zone: `${zone} @writ.serial@ @writ.source@`,
   notes: `note ${serial}`,
@@ -44,8 +44,8 @@ const asked = (serial: number, zone = 'zone'): string => {
   return `ask ${serial} ${stamped.source.slice('sha256:'.length).slice(0, 16)}`;
 };
 
-describe('a release that differs in its stamps alone from what a group uses', () => {
-  it('does not notify the group, whose probe goes on asking for the stamp that it has', async () => {
+describe('a release that differs only in its stamps from the files of a group', () => {
+  it('does not notify the group, and its probe still expects the older stamp', async () => {
     const { test, driver, take, commands } = await scene();
     using _ = test;
     await take(1);
@@ -57,7 +57,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
     assert.deepEqual(commands(), [asked(7, 'other')]);
   });
 
-  it('is known after many of them: what a worker was notified of is kept', async () => {
+  it('does not remove the release that a worker was notified of', async () => {
     const { test, take, commands } = await scene();
     using _ = test;
     for (let serial = 1; serial < 8; serial++) {
@@ -67,7 +67,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
     assert.deepEqual(commands('b'), [asked(1)]);
   });
 
-  it('is asked for by its own stamp from a worker that came later, and by either from a group of both', async () => {
+  it('is expected of a worker that joined later, and either release of a group with both workers', async () => {
     const { test, driver, take, commands } = await scene();
     using _ = test;
     await take(1);
@@ -93,7 +93,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
     assert.equal(await answers('test {serial} = 3'), 'refused');
   });
 
-  it('restarts nobody by `when.restart` either', async () => {
+  it('causes no restart by `when.restart` either', async () => {
     const { test, driver, take } = await scene({ when: [], restartWhen: ['zone'] });
     using _ = test;
     await take(1);
@@ -105,7 +105,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
 });
 
 describe('the stamp of a probe', () => {
-  it('is that of the generation that workers are moved to where nobody is known yet', async () => {
+  it('is that of the target generation if no worker is known yet', async () => {
     const { test, take } = await scene();
     using _ = test;
     await take(1);
@@ -115,7 +115,7 @@ describe('the stamp of a probe', () => {
     assert.deepEqual(commands, [['ask', '1']]);
   });
 
-  it('is nothing where its bundle has no release: that is no verdict on anybody', async () => {
+  it('does not exist if its bundle has no release, and the probe gives no verdict', async () => {
     const { test, take } = await scene();
     using _ = test;
     await take(1);

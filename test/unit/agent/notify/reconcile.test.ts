@@ -1,4 +1,4 @@
-// Who is told apart from the cycle: who missed a tell, who appears, and nobody else.
+// Workers that a reconcile notifies between cycles: those that missed a notification, and new ones.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -14,8 +14,8 @@ import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/wor
 
 const queued = (): Answer => ({ kind: 'notified', text: 'queued' });
 
-describe('a worker that could not be told', () => {
-  it('is told again, it alone, until it confirms', async () => {
+describe('a worker that could not be notified', () => {
+  it('is notified again, without other workers, until it confirms', async () => {
     const { test, driver } = await world({ a: confirms, b: unreachable });
     using _ = test;
     assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
@@ -29,17 +29,21 @@ describe('a worker that could not be told', () => {
     assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
   });
 
-  it('waits for its own turn, and not for that of others', async () => {
+  it('has a backoff of its own', async () => {
     const { test, driver } = await world({ a: confirms, b: unreachable });
     using _ = test;
     await settle(test.host);
     driver.notified.length = 0;
     const turn = (): Promise<ReconcileResult> => settle(test.host, { ignoreBackoff: false });
-    assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not notified yet');
+    assert.deepEqual(
+      codes(await turn()),
+      ['WORKER_UNREACHABLE'],
+      'reported, although it is not notified yet',
+    );
     assert.deepEqual(driver.notified, []);
     test.clock.setWallTime(test.clock.nowMs() + 10_000);
     await turn();
-    // The one that appears just now has its first turn at once.
+    // A new worker is notified at once, without a backoff.
     driver.workers.set('c', confirms);
     await turn();
     assert.deepEqual(driver.notified, ['b 1', 'c 1']);
@@ -47,7 +51,7 @@ describe('a worker that could not be told', () => {
     assert.deepEqual([entry.tries, nextNotificationAtMs(entry)], [3, test.clock.nowMs() + 20_000]);
   });
 
-  it('is due still after a restart of the agent, and told that once', async () => {
+  it('is still pending after a restart of the agent, and is notified once', async () => {
     const { test, driver } = await world({ a: confirms, b: unreachable });
     using _ = test;
     driver.workers.set('b', confirms);
@@ -57,7 +61,7 @@ describe('a worker that could not be told', () => {
     assert.deepEqual(driver.notified, ['b 1']);
   });
 
-  it('is due no more when it refuses: that is an answer, and said to who can act on it', async () => {
+  it('is no longer pending after a refusal, which is passed to the caller', async () => {
     const { test, driver } = await world({ a: unreachable, b: unreachable });
     using _ = test;
     driver.workers.set('a', confirms).set('b', refuses('no view eu'));
@@ -72,7 +76,7 @@ describe('a worker that could not be told', () => {
     assert.ok(!Object.values(test.host.ledger.read().workers).some(isPending));
   });
 
-  it('is told under an id of its own each time', async () => {
+  it('is notified with a new id each time', async () => {
     const { test, driver } = await world({ a: unreachable });
     using _ = test;
     const first = entryOf(test, 'app/a')?.notificationId;
@@ -84,8 +88,8 @@ describe('a worker that could not be told', () => {
   });
 });
 
-describe('a worker that appears', () => {
-  it('is told what is active, though it was never seen', async () => {
+describe('a new member', () => {
+  it('is notified of the active generation, although it is not in the ledger', async () => {
     const { test, driver } = await world({});
     using _ = test;
     driver.workers.set('late', confirms);
@@ -93,7 +97,7 @@ describe('a worker that appears', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/late')?.confirmed], [['late 1'], 1]);
   });
 
-  it('as another process has confirmed nothing, and is told', async () => {
+  it('with a different process has confirmed nothing, and is notified', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms });
     using _ = test;
     driver.processes.set('a', 'second-a');
@@ -106,7 +110,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 1', 'a 1']);
   });
 
-  it('as another process soon after its proof is notified twice more, and has proved nothing where that repeats', async () => {
+  it('with a different process soon after its confirmation is notified twice more, and is not confirmed if that repeats', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     let processes = 1;
@@ -115,7 +119,7 @@ describe('a worker that appears', () => {
       driver.processes.set('a', `process-${processes}`);
       return confirms(generation);
     });
-    driver.processes.set('a', 'restarted by somebody');
+    driver.processes.set('a', 'restarted');
     for (let round = 0; round < 12; round++) {
       await settle(test.host, { ignoreBackoff: false });
       await test.clock.advance(5000);
@@ -124,7 +128,7 @@ describe('a worker that appears', () => {
     assert.equal(entryOf(test, 'app/a')?.state, 'notified');
   });
 
-  it('as the second successor of a process that was killed soon after each notification proves the generation itself', async () => {
+  it('after two processes that were killed soon after a notification confirms the generation itself', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     driver.processes.set('a', 'first');
@@ -145,7 +149,7 @@ describe('a worker that appears', () => {
     assert.match(process ?? '', /third$/);
   });
 
-  it('as the successor of a process that ended soon after its proof proves the generation itself', async () => {
+  it('after a process that ended soon after its confirmation confirms the generation itself', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     driver.processes.set('a', 'first');
@@ -160,7 +164,7 @@ describe('a worker that appears', () => {
     assert.match(process ?? '', /second$/);
   });
 
-  /** Answers without a proof, and the notification made another process of it. */
+  /** A worker that answers without a confirmation, and a notification that replaced its process. */
   async function replacedOnce(): Promise<Awaited<ReturnType<typeof world>>> {
     const scene = await world({ a: queued });
     const { test, driver } = scene;
@@ -174,7 +178,7 @@ describe('a worker that appears', () => {
     return scene;
   }
 
-  it('as a second process soon after its answer is notified: one notification makes one process', async () => {
+  it('with a second process soon after its answer is notified, because one notification starts one process', async () => {
     const { test, driver } = await replacedOnce();
     using _ = test;
     await settle(test.host);
@@ -184,7 +188,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 2'], 'each notification may make one');
   });
 
-  it('as another process that started later than the notification is notified, also where no answer was a proof', async () => {
+  it('with a process that started later than the notification is notified, also if its answers never confirm', async () => {
     const { test, driver } = await world({ a: queued });
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -204,7 +208,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 3'], 'a person restarted it');
   });
 
-  it('as another process is notified when the clock was put back since its answer', async () => {
+  it('with a different process is notified after the clock was set back since its answer', async () => {
     const { test, driver } = await world({ a: queued });
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -216,14 +220,14 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('as a second process soon after its answer is notified by a restarted agent as well', async () => {
+  it('with a second process soon after its answer is notified by a restarted agent too', async () => {
     const { test, driver } = await replacedOnce();
     using _ = test;
     await settle(test.reopen());
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('on another connection of the same process is not a different process', async () => {
+  it('does not count as a different process on another connection of the same process', async () => {
     const { test, driver } = await world({ a: unreachable });
     using _ = test;
     const textFor = async (process: string): Promise<string | undefined> => {
@@ -236,7 +240,7 @@ describe('a worker that appears', () => {
     assert.equal(await textFor('4712@99/2000.2'), 'is a different process than before');
   });
 
-  it('as another process right behind its answer is told where no tell makes one: that one has answered nothing', async () => {
+  it('with a different process right after its answer is notified if its driver keeps processes', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     Object.assign(driver, { keepsProcess: 'yes' });
@@ -249,7 +253,7 @@ describe('a worker that appears', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 2'], 'unreachable']);
   });
 
-  it('that is dead right behind its answer is no replacement of itself: it is pending', async () => {
+  it('that is dead right after its answer does not count as replaced, and is pending', async () => {
     const { test, driver } = await world({ a: queued });
     using _ = test;
     driver.processes.set('a', 'first');
@@ -261,7 +265,7 @@ describe('a worker that appears', () => {
     assert.equal(entryOf(test, 'app/a')?.state, 'unreachable');
   });
 
-  it('as another process right behind its answer is asked by its probe, where there is one', async () => {
+  it('with a different process right after its answer is probed, if its group has a probe', async () => {
     using dir = tempDir();
     const shown = dir.join('shown');
     fs.writeFileSync(shown, '');
@@ -269,13 +273,13 @@ describe('a worker that appears', () => {
     const { test, driver } = await world({ a: confirms }, { probe });
     using _ = test;
     fs.rmSync(shown);
-    driver.processes.set('a', 'restarted by somebody');
+    driver.processes.set('a', 'restarted');
     driver.notified.length = 0;
     await settle(test.host);
     assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
   });
 
-  it('that was gone is told when it is back, unless it is the very process that confirmed', async () => {
+  it('that had departed is notified when it is back, unless the same process confirmed', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms, c: confirms });
     using _ = test;
     driver.processes.delete('c');
@@ -287,11 +291,11 @@ describe('a worker that appears', () => {
     for (const name of ['a', 'b', 'c']) driver.workers.set(name, confirms);
     driver.processes.set('b', 'second-b');
     await settle(test.host);
-    assert.deepEqual(driver.notified, ['b 1', 'c 1'], 'nobody can say of c that it is the same');
+    assert.deepEqual(driver.notified, ['b 1', 'c 1'], 'c may be a different process');
     assert.equal(entryOf(test, 'app/a')?.goneAtMs, undefined);
   });
 
-  it('and is gone for long is forgotten', async () => {
+  it('that departed long ago is removed from the ledger', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms });
     using _ = test;
     driver.workers.delete('b');
@@ -301,7 +305,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(Object.keys(test.host.ledger.read().workers), ['app/a']);
   });
 
-  it('and is gone is remembered among the last of many that came and went', async () => {
+  it('that departed stays in the ledger among the last of many such members', async () => {
     const { test, driver } = await world({});
     using _ = test;
     for (const round of [1, 2, 3]) {
@@ -318,7 +322,7 @@ describe('a worker that appears', () => {
     assert.equal(names.filter((one) => one.startsWith('app/3-')).length, 150, 'the last ones first');
   });
 
-  it('is told nothing while nothing is active', async () => {
+  it('is not notified while no generation is active', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     const { results, problems } = await settle(test.host);
@@ -328,7 +332,7 @@ describe('a worker that appears', () => {
 });
 
 describe('a restart of the agent', () => {
-  it('tells nobody who has confirmed, and writes nothing', async () => {
+  it('notifies no worker that confirmed, and writes nothing', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms });
     using _ = test;
     const restarted = test.reopen();
@@ -340,8 +344,8 @@ describe('a restart of the agent', () => {
   });
 });
 
-describe('a set that cannot be read', () => {
-  it('makes its workers neither gone nor confirmed, and is said until it can', async () => {
+describe('a group with members that cannot be listed', () => {
+  it('has neither departed nor confirmed workers, and is reported until it can be listed', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     driver.unread = '/run/app cannot be listed: EACCES';
@@ -358,7 +362,7 @@ describe('a set that cannot be read', () => {
     assert.deepEqual(driver.notified, []);
   });
 
-  it('leaves an activation degraded, and its workers due', async () => {
+  it('leaves an activation degraded, and its workers pending', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     driver.unread = '/run/app cannot be listed: EACCES';
@@ -372,8 +376,8 @@ describe('a set that cannot be read', () => {
   });
 });
 
-describe('a cycle with nothing new', () => {
-  it('reads the sets anew and tells who has appeared', async () => {
+describe('a cycle without a new release', () => {
+  it('refreshes the members and notifies a new one', async () => {
     const { test, driver } = await world({});
     using _ = test;
     driver.workers.set('late', confirms);
@@ -385,7 +389,7 @@ describe('a cycle with nothing new', () => {
     assert.match(result.workers[0]?.notificationId ?? '', new RegExp(`^${result.cycle}\\.1$`));
   });
 
-  it('is degraded while a worker is due, or fewer are there than must be', async () => {
+  it('is degraded while a worker is pending, or the group has fewer members than its minimum', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ a: confirms, b: unreachable }, { reset });
     using _ = test;

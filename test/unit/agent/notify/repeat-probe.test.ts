@@ -1,5 +1,5 @@
-// A probe that is asked again between activations, on a host: whom it doubts, who is notified because of it, and what
-// never follows from it.
+// A repeated probe between moves, on a simulated host: which workers become suspect, which are notified, and that neither a
+// restart nor a rollback follows.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 interface Scene extends Disposable, World {
-  /** What the probe says from now on: an exit code. */
-  readonly says: (exitCode: number) => void;
-  /** So many answers, 30 s apart; what is due is done between them. */
+  /** Sets the exit code of the probe from now on. */
+  readonly setExitCode: (exitCode: number) => void;
+  /** Runs the probe this many times, 30 s apart, with a reconcile after each. */
   readonly ask: (times?: number, host?: Host) => Promise<RepeatedProbe>;
   readonly refusals: string[];
 }
@@ -29,26 +29,26 @@ async function scene(
   config: Partial<WorkerGroupConfig> = {},
 ): Promise<Scene> {
   const dir = tempDir();
-  const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
-  says(0);
-  const made = await world(workers, { ...probe(`exit $(cat '${dir.join('says')}')`), ...config });
+  const setExitCode = (exitCode: number): void => fs.writeFileSync(dir.join('exit-code'), String(exitCode));
+  setExitCode(0);
+  const made = await world(workers, { ...probe(`exit $(cat '${dir.join('exit-code')}')`), ...config });
   const refusals: string[] = [];
   const onRefused = async (error: Error & { code?: string }): Promise<void> =>
     void refusals.push(`${error.code}`);
   const ask = async (times = 1, host = made.test.host): Promise<RepeatedProbe> => {
-    let said: RepeatedProbe = { proven: [], changed: [] };
+    let last: RepeatedProbe = { proven: [], changed: [] };
     for (let at = 0; at < times; at++) {
       await made.test.clock.advance(30_000);
-      said = await askOnce(host);
+      last = await askOnce(host);
       await settle(host, { ignoreBackoff: false, onRefused });
     }
-    return said;
+    return last;
   };
   const dispose = (): void => {
     made.test[Symbol.dispose]();
     dir[Symbol.dispose]();
   };
-  return { ...made, says, ask, refusals, [Symbol.dispose]: dispose };
+  return { ...made, setExitCode, ask, refusals, [Symbol.dispose]: dispose };
 }
 
 async function askOnce(host: Host): Promise<RepeatedProbe> {
@@ -71,27 +71,31 @@ async function askOnce(host: Host): Promise<RepeatedProbe> {
 const codesOf = ({ host }: TestHost): string[] => pendingProblems(host).map((one) => one.code);
 const stateOf = ({ test }: World, key = 'app/a'): string | undefined => entryOf(test, key)?.state;
 
-describe('a probe that is asked again', () => {
-  it('makes a finding of its first wrong answer: nothing is confirmed any more, and nobody is notified yet', async () => {
+describe('a repeated probe', () => {
+  it('ends the confirmation with its first failure, and causes no notification yet', async () => {
     using app = await scene({ a: confirms });
     const { test, driver } = app;
     assert.equal(areWorkersConfirmed(test.host), true);
-    app.says(1);
+    app.setExitCode(1);
     const { changed } = await app.ask();
     assert.deepEqual([areWorkersConfirmed(test.host), codesOf(test)], [false, ['PROBE_CHANGED']]);
     assert.deepEqual(changed, [{ key: 'app/a', text: 'app: exit 1', doubted: 'yes' }]);
-    assert.deepEqual((await app.ask()).changed, [], 'the second one is no news');
+    assert.deepEqual((await app.ask()).changed, [], 'the second failure is no change');
     assert.deepEqual(driver.notified, []);
     const pull = await test.pull();
     assert.deepEqual([pull.outcome, pull.exitCode, pull.confirmed], ['degraded', 4, false]);
   });
 
-  it('has everybody notified after the third, who are proved by the probe and by nothing else', async () => {
+  it('causes a notification of all workers after the third failure, which only a passed probe confirms', async () => {
     using app = await scene({ a: confirms, b: confirms });
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(3);
-    assert.deepEqual([app.driver.notified, stateOf(app)], [['a 1', 'b 1'], 'notified'], 'it says no still');
-    app.says(0);
+    assert.deepEqual(
+      [app.driver.notified, stateOf(app)],
+      [['a 1', 'b 1'], 'notified'],
+      'the probe still fails',
+    );
+    app.setExitCode(0);
     const { proven, changed } = await app.ask();
     assert.deepEqual(
       [proven, stateOf(app), stateOf(app, 'app/b')],
@@ -104,18 +108,18 @@ describe('a probe that is asked again', () => {
     assert.deepEqual([areWorkersConfirmed(app.test.host), codesOf(app.test)], [true, []]);
   });
 
-  it('that is right once a worker was notified has done with it at once', async () => {
+  it('confirms a worker at once if it passes after the notification', async () => {
     using app = await scene({ a: confirms });
     app.driver.workers.set('a', (generation) => {
-      app.says(0);
+      app.setExitCode(0);
       return confirms(generation);
     });
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(3);
     assert.deepEqual([app.driver.notified, stateOf(app), codesOf(app.test)], [['a 1'], 'confirmed', []]);
   });
 
-  it('is asked after the notification only until it is repeated, so that a bad release is replaced in time', async () => {
+  it('is retried after the notification only until its next repetition, so that a bad release is replaced in time', async () => {
     const { probe: usual } = probe('');
     for (const { everyMs, timeoutMs, deadlineMs, attempts } of [
       { everyMs: 5000, timeoutMs: 1000, deadlineMs: 60_000, attempts: 5 },
@@ -139,51 +143,51 @@ describe('a probe that is asked again', () => {
     }
   });
 
-  it('never has anybody restarted, never moves the policy, and hands on no refusal', async () => {
+  it('causes no restart, no move and no refusal', async () => {
     using app = await scene({ a: confirms }, { restartWhen: ['**'] });
     Object.assign(app.driver, { restart: async () => assert.fail('restarted') });
     await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
-    for (const says of [refuses('no'), unreachable]) {
-      app.driver.workers.set('a', says);
-      app.says(1);
+    for (const answer of [refuses('no'), unreachable]) {
+      app.driver.workers.set('a', answer);
+      app.setExitCode(1);
       await app.ask(12);
     }
     assert.deepEqual([app.refusals, readActive(app.test.host.paths)?.number], [[], 1]);
     assert.deepEqual(app.driver.notified.slice(0, 1), ['a 1']);
   });
 
-  it('notifies five times in a generation, and then says that somebody else changes it', async () => {
+  it('causes five notifications in a generation, and then none', async () => {
     using app = await scene({ a: confirms });
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(60);
     assert.equal(app.driver.notified.length, 5);
-    app.says(0);
+    app.setExitCode(0);
     await app.ask();
     assert.deepEqual(codesOf(app.test), []);
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(10, app.test.reopen());
     assert.equal(app.driver.notified.length, 5, 'across a restart of the agent too');
     await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
-    app.says(0);
+    app.setExitCode(0);
     await app.test.pull();
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(3);
     assert.deepEqual(app.driver.notified.slice(5), ['a 2', 'a 2'], 'another generation has its own five');
   });
 
   it('keeps its counts across a restart of the agent', async () => {
     using app = await scene({ a: confirms });
-    app.says(1);
+    app.setExitCode(1);
     await app.ask(2);
     const restarted = app.test.reopen();
     await app.ask(1, restarted);
     assert.deepEqual(app.driver.notified, ['a 1']);
   });
 
-  it('that gives no verdict is a warning, and takes nothing from anybody', async () => {
+  it('is a warning and keeps the confirmations if it gives no verdict', async () => {
     using app = await scene({ a: confirms });
     for (const exitCode of [99, 75, 40]) {
-      app.says(exitCode);
+      app.setExitCode(exitCode);
       await app.ask(4);
       assert.deepEqual(
         [stateOf(app), areWorkersConfirmed(app.test.host), codesOf(app.test)],
@@ -195,12 +199,12 @@ describe('a probe that is asked again', () => {
         ['PROBE_SILENT'],
       );
     }
-    app.says(0);
+    app.setExitCode(0);
     await app.ask();
     assert.deepEqual((await app.test.pull()).warnings, []);
   });
 
-  it('is asked once each time, whatever it is tried in an activation: its next turn comes', async () => {
+  it('runs once at each repetition, whatever its `retry` is', async () => {
     using dir = tempDir();
     const asked = dir.join('asked');
     using app = await scene({ a: confirms });
@@ -210,7 +214,7 @@ describe('a probe that is asked again', () => {
     assert.equal(fs.readFileSync(asked, 'utf8'), '\n');
   });
 
-  it('accepts the generation that its worker was notified of, where later moves did not change what the group uses', async () => {
+  it('accepts the generation that its worker was notified of, if later moves did not change the files of the group', async () => {
     using dir = tempDir();
     const shown = dir.join('shown');
     const driver = scriptedDriver({ a: confirms });
@@ -235,7 +239,7 @@ describe('a probe that is asked again', () => {
     assert.equal((await askOnce(test.host)).changed.length, 1);
   });
 
-  it('asks each worker where it names one, and doubts that one alone', async () => {
+  it('runs for each worker with {worker}, and makes only the failed one suspect', async () => {
     using app = await scene({ a: confirms, b: confirms });
     const { config } = app.test.host.groups[0]!;
     Object.assign(config, probe('test {worker} = a'));
@@ -244,23 +248,25 @@ describe('a probe that is asked again', () => {
     assert.deepEqual([stateOf(app), stateOf(app, 'app/b')], ['confirmed', 'notified']);
   });
 
-  it('asks about nobody where nobody is there', async () => {
+  it('does not run for a group without members', async () => {
     using app = await scene({ a: confirms }, {});
-    app.says(1);
+    app.setExitCode(1);
     app.driver.workers.delete('a');
     await settle(app.test.host);
     assert.deepEqual(await app.ask(), { proven: [], changed: [] });
-    assert.deepEqual(codesOf(app.test), [], 'that it is gone is said by another rule');
+    assert.deepEqual(codesOf(app.test), [], 'another rule reports the departed worker');
   });
 
-  it('of a group that nobody can notify is a finding, and stays one', async () => {
+  it('stays a finding in a group without a reset', async () => {
     using dir = tempDir();
-    fs.writeFileSync(dir.join('says'), '0');
-    using test = testHost({ groups: { nft: { config: probe(`exit $(cat '${join(dir.path, 'says')}')`) } } });
+    fs.writeFileSync(dir.join('exit-code'), '0');
+    using test = testHost({
+      groups: { nft: { config: probe(`exit $(cat '${join(dir.path, 'exit-code')}')`) } },
+    });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
     assert.equal(areWorkersConfirmed(test.host), true);
-    fs.writeFileSync(dir.join('says'), '1');
+    fs.writeFileSync(dir.join('exit-code'), '1');
     for (let at = 0; at < 5; at++) await askOnce(test.host);
     assert.deepEqual([codesOf(test), entryOf(test, 'nft/probe')?.state], [['PROBE_CHANGED'], 'notified']);
   });

@@ -1,5 +1,4 @@
-// What follows from the answers of a probe that is repeated: a table of answers on the left, what becomes of the worker on
-// the right.
+// What follows from the answers of a repeated probe: the answers as letters, and the resulting entry of the worker.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -14,7 +13,7 @@ import type { WorkerLedger } from '../../../../src/agent/state/ledger.js';
 const confirmed: WorkerLedger = { wanted: 4, confirmed: 4, state: 'confirmed', text: 'ok', atMs: 1 };
 const minuteMs = 60_000;
 
-/** `w` wrong, `r` right, `s` silent; what is due is done before the next answer, and proves nothing. */
+/** `w` fails, `r` passes, `s` gives no verdict. A due notification is sent before the next answer, and confirms nothing. */
 function play(answers: string, everyMs = 30_000, canBeNotified = true) {
   let worker = confirmed;
   const dueAtMs: number[] = [];
@@ -31,7 +30,7 @@ function play(answers: string, everyMs = 30_000, canBeNotified = true) {
 }
 
 describe('a repeated probe', () => {
-  it('takes the proof from a worker with its first wrong answer, and leaves it otherwise', () => {
+  it('ends the confirmation of a worker with its first failure, and keeps it otherwise', () => {
     const { worker } = play('w');
     assert.deepEqual(
       [worker.state, worker.confirmed, worker.probed],
@@ -39,32 +38,32 @@ describe('a repeated probe', () => {
     );
   });
 
-  it('makes a worker pending with the third wrong answer in a row', () => {
+  it('makes a worker pending with the third failure in a row', () => {
     assert.equal(play('ww').worker.state, 'notified');
     assert.equal(play('www').worker.state, 'pending');
     assert.equal(play('wwrww').worker.state, 'notified', 'not in a row');
   });
 
-  it('never makes one pending whom nobody can notify', () => {
+  it('never makes a worker pending that takes no notification', () => {
     const { worker, dueAtMs } = play('wwwwww', 30_000, false);
     assert.deepEqual([worker.state, worker.probed?.wrong, dueAtMs], ['notified', 6, []]);
   });
 
-  it('gives no verdict by silence: a finding, which neither counts nor makes the count begin anew', () => {
+  it('without a verdict is a finding, which neither counts nor resets the count', () => {
     const { worker } = play('sss');
     assert.deepEqual([worker.state, worker.probed], ['confirmed', { wrong: 0, silence: 'timed out' }]);
     assert.equal(play('wsws').worker.state, 'notified');
     assert.equal(play('wswsw').worker.state, 'pending');
   });
 
-  it('is done with by a right answer, but for the notifications of the generation', () => {
+  it('resets the count when it passes, except for the notifications of the generation', () => {
     const { worker } = play('ws' + 'r');
     assert.deepEqual(worker, { ...confirmed, text: 'its probe shows the generation', atMs: 60_000 });
     assert.deepEqual(play('wwwr').worker.probed, { wrong: 0, notices: 1, noticeAtMs: 60_000 });
     assert.deepEqual(afterPassedProbe(confirmed, 9), confirmed, 'nothing is new');
   });
 
-  it('has a worker notified five times in a generation, later and later', () => {
+  it('causes five notifications in a generation, with a growing gap', () => {
     const { dueAtMs, worker } = play('w'.repeat(200));
     const gaps = dueAtMs.slice(1).map((atMs, index) => (atMs - (dueAtMs[index] ?? 0)) / minuteMs);
     assert.deepEqual([dueAtMs[0], gaps], [minuteMs, [1, 2, 4, 8]]);
@@ -76,14 +75,14 @@ describe('a repeated probe', () => {
     );
   });
 
-  it('does not wait for a time that a clock noted which was set back since', () => {
+  it('does not wait for a time that was recorded before the clock was set back', () => {
     const { worker } = play('www');
     const notified: WorkerLedger = { ...worker, state: 'notified' };
     const before = { text: 'exit 1', canBeNotified: true, nowMs: 0 } as const;
     assert.equal(afterFailedProbe(notified, before).state, 'pending');
   });
 
-  it('asks about who took the generation, or is doubted; about nobody else', () => {
+  it('covers workers that accepted the generation or are suspect, and no others', () => {
     const asked = (more: Partial<WorkerLedger>): boolean => isProbedAgain({ ...confirmed, ...more });
     const doubted = { probed: { wrong: 1 } };
     assert.deepEqual(
@@ -97,7 +96,7 @@ describe('a repeated probe', () => {
   });
 });
 
-describe('a wrong answer that comes sooner than the least gap', () => {
+describe('a failure within the least gap', () => {
   const counted = {
     ...confirmed,
     state: 'notified',
@@ -106,21 +105,21 @@ describe('a wrong answer that comes sooner than the least gap', () => {
   const after = (nowMs: number, worker: WorkerLedger = counted) =>
     afterFailedProbe(worker, { text: 'exit 2', nowMs, canBeNotified: false, minGapMs: minuteMs });
 
-  it('does not count, does not begin the row again, and is reported', () => {
+  it('does not count, does not reset the count, and is reported', () => {
     const early = after(149_999);
     assert.deepEqual([early.state, early.text], ['notified', 'exit 2']);
     assert.deepEqual(early.probed, { wrong: 2, text: 'exit 2', wrongAtMs: 90_000 });
     assert.equal(after(150_000).probed?.wrong, 3);
   });
 
-  it('counts as the first of a row, and after the clock was set back', () => {
+  it('counts as the first in a row, and after the clock was set back', () => {
     assert.equal(after(1, confirmed).probed?.wrong, 1);
     assert.equal(after(89_999).probed?.wrong, 3);
     const older = { ...counted, probed: { wrong: 2, text: 'exit 1' } };
     assert.equal(after(90_001, older).probed?.wrong, 3, 'a ledger of an older version');
   });
 
-  it('counts for the second answer after a restore, which has a time of its own', () => {
+  it('counts for the second probe after a restore, which has a time of its own', () => {
     const second = { ...counted, secondProbe: { atMs: 90_001, wrong: 1 } };
     assert.equal(after(90_002, second).secondProbe?.wrong, 2);
   });

@@ -1,4 +1,4 @@
-// What a reconcile decides about each worker, before it does anything.
+// The action that a reconcile decides for each worker.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActionOptions, nextWorkerActions } from '../../../../src/agent/notify/worker-action-rules.js';
@@ -36,8 +36,8 @@ function decide(
 const later: Partial<WorkerLedger> = { state: 'unreachable', tries: 1, notifiedAtMs: nowMs - 1 };
 const appeared: Partial<WorkerLedger> = { appeared: true };
 
-describe('the next action about a worker', () => {
-  it('is to notify who is due, in its turn, or at once when a person asks', () => {
+describe('the next action for a worker', () => {
+  it('notifies a pending worker after its backoff, or at once on request', () => {
     assert.deepEqual(decide({ a: {}, b: later }), [
       'app/a: notify, for it has not accepted the generation',
       'app/b: nothing, for its next try is later',
@@ -47,13 +47,13 @@ describe('the next action about a worker', () => {
     ]);
   });
 
-  it('is a restart where only that takes over what has changed', () => {
+  it('is a restart if only a restart loads the changed files', () => {
     assert.deepEqual(decide({ a: {} }, { verbOf: () => 'restart' }), [
       'app/a: restart, for it has not accepted the generation',
     ]);
   });
 
-  it('is nothing for who has answered, refuses or is gone', () => {
+  it('is nothing for a worker that answered, refused or departed', () => {
     assert.deepEqual(
       decide({
         a: { state: 'confirmed' },
@@ -70,7 +70,7 @@ describe('the next action about a worker', () => {
     );
   });
 
-  it('is to notify who refuses in vain only when a person asks', () => {
+  it('notifies a worker with a refusal that causes no restore only on request', () => {
     const refuses: Partial<WorkerLedger> = { state: 'refused', confirmed: 2 };
     assert.deepEqual(decide({ a: refuses }, { previous: 1 }), ['app/a: nothing, for it refuses']);
     assert.deepEqual(decide({ a: refuses }, { previous: 1, ignoreBackoff: true }), [
@@ -82,7 +82,7 @@ describe('the next action about a worker', () => {
     );
   });
 
-  it('is to ask the probe of a group of which nobody has confirmed the generation, once', () => {
+  it('runs the probe first, once, in a group in which no worker has confirmed the generation', () => {
     const probed = 'probe, for it may already use the generation';
     const two = { a: appeared, b: { state: 'unreachable' } } as const;
     assert.deepEqual(decide(two, { probe: 'yes' }), [`app/a: ${probed}`, `app/b: ${probed}`]);
@@ -91,7 +91,7 @@ describe('the next action about a worker', () => {
     ]);
   });
 
-  it('is no probe where another one could answer it, where a move was left half way, or before the turn of all', () => {
+  it('runs no probe if another worker could answer it, after an incomplete move, or before the backoff of all is over', () => {
     const kinds = (workers: Parameters<typeof decide>[0]): (string | undefined)[] =>
       decide(workers, { probe: 'yes' }).map((one) => /: (\w+)/.exec(one)?.[1]);
     assert.deepEqual(kinds({ a: appeared, b: { state: 'confirmed' } }), ['notify', 'nothing']);

@@ -28,7 +28,7 @@ describe('the ledger of workers', () => {
     atMs: 7,
   });
 
-  it('wants a generation of those whose group is told, and leaves the others', async () => {
+  it('changes the wanted generation of the notified groups only', async () => {
     using test = testHost({ groups: { app: {}, other: {} } });
     const { host } = test;
     noteWorkers(host, [result(1, 'confirmed'), { ...result(1, 'confirmed'), group: 'other' }]);
@@ -45,7 +45,7 @@ describe('the ledger of workers', () => {
     assert.equal(workers['other/a']?.wanted, 1);
   });
 
-  it('keeps a restart that is owed, whatever is wanted next, until the worker has answered', () => {
+  it('keeps a pending restart until the worker answers, also if the wanted generation changes', () => {
     using test = testHost({ groups: { app: {} } });
     const { ledger, groups } = test.host;
     const want = (generation: number, verb: 'reset' | 'restart') =>
@@ -62,7 +62,7 @@ describe('the ledger of workers', () => {
     assert.equal(owed(), undefined);
   });
 
-  it('keeps since when a state holds, and bounds what a worker said', () => {
+  it('keeps the time since which a state holds, and limits the text of an answer', () => {
     using test = testHost();
     noteWorkers(test.host, [result(1, 'confirmed')]);
     noteWorkers(test.host, [{ ...result(1, 'confirmed'), atMs: 99 }]);
@@ -70,14 +70,14 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.atMs, known?.text.length], [7, 500]);
   });
 
-  it('has the time of the answer of a process, though another process proved the same generation before', () => {
+  it('has the time of the answer of a process, although another process confirmed the same generation before', () => {
     using test = testHost();
     noteWorkers(test.host, [{ ...result(1, 'confirmed'), process: 'first' }]);
     noteLateAnswer(test.host, { ...result(1, 'confirmed'), process: 'second', atMs: 99 }, 1);
     assert.equal(test.host.ledger.read().workers['app/a']?.atMs, 99);
   });
 
-  it('keeps the time of a proof by a probe beside the time of the notification', async () => {
+  it('keeps the time of a confirmation by a probe besides the time of the notification', async () => {
     using test = testHost();
     const notified = { ...result(1, 'notified'), notificationId: 'c-1.1' };
     noteWorkers(test.host, [notified]);
@@ -87,7 +87,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.state, known?.atMs, known?.notifiedAtMs], ['confirmed', 60, 7]);
   });
 
-  it('takes a late answer about what the worker is to use', () => {
+  it('records a late answer about the wanted generation', () => {
     using test = testHost();
     noteWorkers(test.host, [result(2, 'unreachable')]);
     noteLateAnswer(test.host, result(2, 'confirmed'), 2);
@@ -97,7 +97,7 @@ describe('the ledger of workers', () => {
     );
   });
 
-  it('takes no late answer about an older generation: it would be the wanted one again', () => {
+  it('ignores a late answer about an older generation, which would become the wanted one again', () => {
     using test = testHost();
     noteWorkers(test.host, [result(3, 'unreachable')]);
     noteLateAnswer(test.host, result(2, 'confirmed'), 3);
@@ -105,7 +105,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'unreachable', undefined]);
   });
 
-  it('takes one about what is active of a worker that the last move did not concern: it may be a no', () => {
+  it('records a late answer about the active generation of a worker that the last move did not affect', () => {
     using test = testHost();
     noteWorkers(test.host, [result(2, 'confirmed')]);
     noteLateAnswer(test.host, result(3, 'refused'), 3);
@@ -113,7 +113,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'refused', 2]);
   });
 
-  it('adds a worker that came later, if it answers about what is active', () => {
+  it('adds an unknown worker that answers about the active generation', () => {
     using test = testHost();
     noteLateAnswer(test.host, result(1, 'confirmed'), 2);
     assert.equal(stateOf(test, 'app/a'), undefined);
@@ -121,7 +121,7 @@ describe('the ledger of workers', () => {
     assert.equal(stateOf(test, 'app/a'), 'confirmed');
   });
 
-  it('takes none from ever new names: they would fill it', () => {
+  it('ignores late answers under always new names, which would fill it', () => {
     using test = testHost();
     const many = Array.from({ length: 2048 }, (_, at) => ({ ...result(2, 'confirmed'), worker: `w${at}` }));
     noteWorkers(test.host, many);
@@ -132,7 +132,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([stateOf(test, 'app/w7'), stateOf(test, 'other/a')], ['refused', 'confirmed']);
   });
 
-  it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
+  it('counts failed attempts, with a backoff that grows to five minutes', () => {
     assert.deepEqual(
       [1, 2, 3, 6, 7, 100].map(notifyDelayMs),
       [5000, 10_000, 20_000, 160_000, 300_000, 300_000],
@@ -150,7 +150,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([entry().tries, nextNotificationAtMs(entry())], [undefined, undefined]);
   });
 
-  it('counts one tell once, by whomever it is noted', () => {
+  it('counts a notification once, also if it is recorded twice', () => {
     using test = testHost();
     const missed = { ...result(1, 'unreachable'), notificationId: 'c-1.1' };
     noteWorkers(test.host, [missed]);
@@ -158,21 +158,21 @@ describe('the ledger of workers', () => {
     assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
   });
 
-  it('begins to count anew with each generation', () => {
+  it('resets the count with each generation', () => {
     using test = testHost();
     noteWorkers(test.host, [{ ...result(1, 'unreachable'), notificationId: 'c-1.1' }]);
     noteWorkers(test.host, [{ ...result(2, 'unreachable'), notificationId: 'c-2.1' }]);
     assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
   });
 
-  it('knows whose turn it is, also when the clock was set back since', () => {
+  it('has a due worker after its backoff, also after the clock was set back', () => {
     using test = testHost();
     noteWorkers(test.host, [result(1, 'unreachable')]);
     const turn = (nowMs: number): string[] => [...notifiableWorkers(test.host.ledger.read(), nowMs)];
     assert.deepEqual([turn(5006), turn(5007), turn(-400_000)], [[], ['app/a'], ['app/a']]);
   });
 
-  it('has the groups told that may hold another generation than they are to use', () => {
+  it('lists the groups with a worker that may not use its wanted generation', () => {
     using test = testHost();
     noteWorkers(test.host, [
       result(1, 'confirmed'),
@@ -185,7 +185,7 @@ describe('the ledger of workers', () => {
     assert.deepEqual([...pendingGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
   });
 
-  it('does not wait for who is gone, and remembers its group', () => {
+  it('does not wait for a departed worker, and still lists its group', () => {
     using test = testHost();
     noteWorkers(test.host, [result(1, 'unreachable')]);
     const ledger = test.host.ledger.read();

@@ -1,4 +1,4 @@
-// What a probe says about workers that are due: whom it spares a tell, and whom it does not.
+// Probes before and after the notification of pending workers: which workers need no notification, and which still do.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,7 +8,7 @@ import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 describe('a group with a probe', () => {
-  it('whose probe shows the generation already is told nothing after a restart that lost the answers', async () => {
+  it('is not notified after a restart that lost the answers, if its probe passes', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
@@ -24,7 +24,7 @@ describe('a group with a probe', () => {
     );
   });
 
-  it('whose probe says no is told', async () => {
+  it('is notified if its probe fails', async () => {
     const { test, driver } = await world({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
     using _ = test;
     const { host } = test;
@@ -35,7 +35,7 @@ describe('a group with a probe', () => {
     assert.deepEqual([driver.notified, codes(result)], [['a 1'], ['PROBE_FAILED', 'WORKER_UNREACHABLE']]);
   });
 
-  it('is told all the same what a move did not come to tell it: the way back may be half done', async () => {
+  it('is notified of a generation that a move did not notify it of, because the restore may be incomplete', async () => {
     const { test, driver } = await world({ a: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
@@ -57,7 +57,7 @@ describe('a group with a probe', () => {
     assert.deepEqual(driver.notified, ['a 1']);
   });
 
-  it('is asked first for who gave no answer in time: it may have obeyed', async () => {
+  it('is probed before a worker that timed out is notified again, because it may use the generation', async () => {
     const { test, driver } = await world({ a: unreachable }, probe('true'));
     using _ = test;
     const restarted = test.reopen();
@@ -65,7 +65,7 @@ describe('a group with a probe', () => {
     assert.deepEqual([driver.notified, restarted.ledger.read().workers['app/a']?.state], [[], 'confirmed']);
   });
 
-  it('is not believed for one worker while another one could have answered', async () => {
+  it('does not confirm a worker if another one could have answered the probe', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
     using _ = test;
     driver.processes.set('b', 'second-b');
@@ -74,7 +74,7 @@ describe('a group with a probe', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
   });
 
-  it('that refuses what a due worker was told is a refusal, and the worker stays due', async () => {
+  it('reports a refusal if its probe fails for a pending worker, which stays pending', async () => {
     const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'notified', text: 'signalled' }));

@@ -14,7 +14,7 @@ const bundles = [{ name: 'one' }, { name: 'two' }];
 interface World {
   readonly test: TestHost;
   readonly driver: ScriptedDriver;
-  /** The host as it is opened under another configuration of the group. */
+  /** The host after a start with another configuration of the group. */
   reopen(config: Partial<WorkerGroupConfig>): Host;
 }
 
@@ -34,8 +34,8 @@ async function world(config: Partial<WorkerGroupConfig> = { uses: ['one'] }): Pr
 
 const entryOf = (host: Host) => host.ledger.read().workers['app/a'];
 
-describe('a worker whose group uses a bundle that it did not use before', () => {
-  it('is due at the start under that configuration, and told what is active', async () => {
+describe('a worker of a group that uses one more bundle', () => {
+  it('is pending at the start with that configuration, and is notified of the active generation', async () => {
     const { test, driver, reopen } = await world();
     using _ = test;
     const host = reopen({ uses: ['one', 'two'] });
@@ -45,7 +45,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     assert.deepEqual([driver.notified, entryOf(host)?.confirmed], [['a 1', 'a 2'], 2]);
   });
 
-  it('is not due where what it uses by now is as it was', async () => {
+  it('is not pending if the files of its group did not change', async () => {
     const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
     using _ = test;
     const host = reopen({ uses: ['one', 'two'], when: ['two:g', 'one:f'] });
@@ -53,7 +53,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['confirmed', 1]);
   });
 
-  it('is due where nobody can say any more what it was told', async () => {
+  it('is pending if the generation of its last notification is missing', async () => {
     const { test, reopen } = await world();
     using _ = test;
     const host = reopen({ uses: ['one'] });
@@ -62,7 +62,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['pending', 2]);
   });
 
-  it('is due too where `when` names by now what changed', async () => {
+  it('is pending too if the new `when` covers the change', async () => {
     const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
     using _ = test;
     const host = reopen({ uses: ['two'], when: ['f'] });
