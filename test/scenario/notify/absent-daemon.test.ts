@@ -1,4 +1,4 @@
-// A daemon that is down at its first deploy, or at an update, has refused nothing: rndc and its kin end with 1 all the same.
+// A daemon that is down at a first deploy or at an update has refused nothing, although rndc and similar programs exit 1.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-/** A control program that says yes while the daemon lives, and cannot connect while it does not. */
+/** A control program that succeeds while the daemon runs, and cannot connect otherwise. */
 function hostOf(dir: TempDir): TestHost {
   const pidFile = dir.join('pid');
   const script = `test -e ${pidFile} || { echo "connect failed" >&2; exit 1; }`;
@@ -20,8 +20,8 @@ function hostOf(dir: TempDir): TestHost {
 const up = (dir: TempDir): void => writeFileSync(dir.join('pid'), `${process.pid}\n`);
 const down = (dir: TempDir): void => rmSync(dir.join('pid'));
 
-describe('a daemon that is reached by a control program', () => {
-  it('keeps no policy off at the first deploy while it is down, and is told when it comes', async () => {
+describe('a daemon with a control program', () => {
+  it('does not prevent a first deploy while it is down, and is notified when it is up', async () => {
     using dir = tempDir();
     using test = hostOf(dir);
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -36,7 +36,7 @@ describe('a daemon that is reached by a control program', () => {
     assert.deepEqual([second.outcome, second.confirmed], ['unchanged', true]);
   });
 
-  it('refuses no release by being down at an update, and blocks nothing', async () => {
+  it('does not refuse a release while it is down at an update, and causes no block', async () => {
     using dir = tempDir();
     using test = hostOf(dir);
     up(dir);
@@ -52,7 +52,7 @@ describe('a daemon that is reached by a control program', () => {
   });
 });
 
-/** Commands to a daemon that is there while `up` is, and then says no to a policy of "bad". */
+/** Commands to a daemon that runs while the file `up` exists, and then refuses a policy with "bad". */
 const talk = (dir: TempDir): string =>
   `test -e ${dir.join('pid')} || { echo "connect failed" >&2; exit 1; }
    ! grep -q bad {bundle}/policy.yaml`;
@@ -64,8 +64,8 @@ const release = (test: TestHost, serial: number, text = 'good'): Promise<unknown
   test.publish('access', { 'policy.yaml': `${text} ${serial}` }, { serial });
 const refusals = (test: TestHost) => test.host.refusals.read().refusals;
 
-describe('a daemon that is reached by a loader', () => {
-  it('keeps no policy off at the first deploy while it is down, and is loaded when it comes', async () => {
+describe('a daemon with a loader', () => {
+  it('does not prevent a first deploy while it is down, and is loaded when it is up', async () => {
     using dir = tempDir();
     using test = testHost({ groups: { ns: { config: { load: hookOf(dir) } } } });
     await release(test, 1);
@@ -79,7 +79,7 @@ describe('a daemon that is reached by a loader', () => {
     assert.equal(test.host.ledger.read().unloaded, undefined);
   });
 
-  it('refuses no release by being down at an update, and says its no when it is back', async () => {
+  it('does not refuse a release while it is down at an update, and refuses it when it is back', async () => {
     using dir = tempDir();
     using test = testHost({ groups: { ns: { config: { load: hookOf(dir) } } } });
     up(dir);
@@ -99,7 +99,7 @@ describe('a daemon that is reached by a loader', () => {
     assert.equal(test.host.ledger.read().unloaded, undefined);
   });
 
-  it('is asked later and later while it says neither yes nor no', async () => {
+  it('is retried with a backoff while its loader gives no verdict', async () => {
     using dir = tempDir();
     using test = testHost({ groups: { ns: { config: { load: hookOf(dir) } } } });
     await release(test, 1);
@@ -109,7 +109,7 @@ describe('a daemon that is reached by a loader', () => {
     assert.equal(test.host.ledger.read().workers['ns/load']?.tries, 3);
   });
 
-  it('has no worker notified of what it has not loaded', async () => {
+  it('prevents the notification of its workers until it has loaded the policy', async () => {
     using dir = tempDir();
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { ns: { driver, config: { load: hookOf(dir) } } } });
@@ -123,7 +123,7 @@ describe('a daemon that is reached by a loader', () => {
 });
 
 describe('a daemon that a probe cannot reach', () => {
-  it('is missing, and neither confirmed nor refused; the next probe that sees it confirms it', async () => {
+  it('is unreachable, neither confirmed nor refused, until the next probe that sees it confirms it', async () => {
     using dir = tempDir();
     using test = testHost({ groups: { ns: { config: { probe: hookOf(dir) } } } });
     await release(test, 1);
@@ -135,7 +135,7 @@ describe('a daemon that a probe cannot reach', () => {
     assert.deepEqual([second.outcome, second.confirmed], ['unchanged', true]);
   });
 
-  it('is no reason to doubt a worker that has proved the generation itself', async () => {
+  it('does not make a worker suspect that confirmed the generation itself', async () => {
     using dir = tempDir();
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { ns: { driver, config: { probe: hookOf(dir) } } } });
@@ -145,7 +145,7 @@ describe('a daemon that a probe cannot reach', () => {
 });
 
 describe('a daemon that a canary cannot reach', () => {
-  it('refuses no candidate, and says so in its step', async () => {
+  it('does not refuse a candidate, and is reported in the step', async () => {
     using dir = tempDir();
     const canary = { kind: 'run', hook: hookOf(dir) } as const;
     using test = testHost({

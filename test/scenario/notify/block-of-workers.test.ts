@@ -1,4 +1,4 @@
-// A way back that failed because of a worker blocks the host for as long as that worker is not right again, and no longer.
+// A restore that failed because of a worker blocks the host until that worker uses the active generation, and no longer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { orderResume } from '../../../src/agent/control/operator-requests.js';
@@ -9,7 +9,7 @@ import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-/** Generation 2 was refused, and so was the way back to generation 1. */
+/** Generation 2 was refused, and so was the restore of generation 1. */
 async function blocked(): Promise<{ readonly test: TestHost; readonly driver: ScriptedDriver }> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { app: { driver } } });
@@ -25,7 +25,7 @@ async function blocked(): Promise<{ readonly test: TestHost; readonly driver: Sc
 const { signal } = new AbortController();
 const block = ({ host }: TestHost) => host.ledger.read().blocked;
 
-describe('a block that a worker has brought about', () => {
+describe('a block that a worker caused', () => {
   it('is reported by the next start, which restores again and counts no crash', async () => {
     const { test, driver } = await blocked();
     using _ = test;
@@ -38,7 +38,7 @@ describe('a block that a worker has brought about', () => {
     assert.equal(await recoverHost(again, { cycle: 'c-ac', signal }), undefined);
   });
 
-  it('leaves nothing to a start once it has ended by itself', async () => {
+  it('has no effect on a start after it ended by itself', async () => {
     const { test, driver } = await blocked();
     using _ = test;
     driver.workers.set('a', confirms);
@@ -47,7 +47,7 @@ describe('a block that a worker has brought about', () => {
     assert.equal(await recoverHost(test.reopen(), { cycle: 'c-ab', signal }), undefined);
   });
 
-  it('leaves to a start only that the workers are notified again, once a person has ended it', async () => {
+  it('causes only a new notification at a start after an operator ended it', async () => {
     const { test, driver } = await blocked();
     using _ = test;
     driver.workers.set('a', confirms);
@@ -67,14 +67,14 @@ describe('a block that a worker has brought about', () => {
     );
   });
 
-  it('stands while the worker says no to what is active', async () => {
+  it('lasts while the worker refuses the active generation', async () => {
     const { test } = await blocked();
     using _ = test;
     assert.equal((await test.pull()).outcome, 'blocked');
     assert.equal(block(test)?.until, 'workers');
   });
 
-  it('ends with the pull in which the worker uses what is active again; its refusal stays remembered', async () => {
+  it('ends with the pull in which the worker accepts the active generation; the refusal of the release is kept', async () => {
     const { test, driver } = await blocked();
     using _ = test;
     driver.workers.set('a', confirms);
@@ -90,7 +90,7 @@ describe('a block that a worker has brought about', () => {
     assert.deepEqual((await test.pull()).outcome, 'activated');
   });
 
-  it('ends between two pulls, too, when the worker is another process and confirms', async () => {
+  it('ends also between two pulls, when a new process of the worker confirms', async () => {
     const { test, driver } = await blocked();
     using _ = test;
     driver.workers.set('a', confirms);
@@ -99,7 +99,7 @@ describe('a block that a worker has brought about', () => {
     assert.equal(block(test), undefined);
   });
 
-  it('is another one than that of a candidate with which the host crashed: a person ends that', async () => {
+  it('differs from the block of a candidate that crashed the host, which only an operator ends', async () => {
     const { test, driver } = await blocked();
     using _ = test;
     const { until: _until, ...ofCrashes } = block(test) ?? { reason: '', atMs: 0, manifestDigests: [] };

@@ -1,4 +1,4 @@
-// Workers that die of a policy, or refuse the one before it: noticed before the commit, and brought back where asked.
+// Workers that die of a policy, or refuse the previous one: detected before the commit, and restarted if configured.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../src/core/errors.js';
@@ -8,7 +8,7 @@ import { type LivingDriver, livingDriver, notified } from '../../kit/workers/liv
 import { confirms, refuses, unreachable } from '../../kit/workers/scripted-driver.js';
 
 describe('a worker that dies of the new policy', () => {
-  /** Dies in its answer to generation 2, or after it. */
+  /** Dies while or after it answers for generation 2. */
   const mortal = (
     answer: (generation: number) => Answer,
     verdictClass: 'true' | 'early' = 'true',
@@ -27,10 +27,10 @@ describe('a worker that dies of the new policy', () => {
 
   for (const [what, answer, verdictClass] of [
     ['after it confirmed', confirms, 'true'],
-    ['after it said "ok"', notified, 'early'],
-    ['without a word', (n: number) => (n === 2 ? unreachable() : confirms(n)), 'true'],
+    ['after it accepted', notified, 'early'],
+    ['without an answer', (n: number) => (n === 2 ? unreachable() : confirms(n)), 'true'],
   ] as const) {
-    it(`${what} is noticed: never activated`, async () => {
+    it(`${what} causes a restore`, async () => {
       const { test, next } = await scene(mortal(answer, verdictClass), {});
       using _ = test;
       const { exitCode, code } = await next(2, 1);
@@ -40,7 +40,7 @@ describe('a worker that dies of the new policy', () => {
     });
   }
 
-  it('a moment after its answer is noticed before the commit', async () => {
+  it('a moment after its answer causes a restore before the commit', async () => {
     const driver = livingDriver({ a: notified }, { verdictClass: 'early' });
     const { test, next } = await scene(driver, {});
     using _ = test;
@@ -54,19 +54,19 @@ describe('a worker that dies of the new policy', () => {
     assert.deepEqual((await next(2, 1)).code, 'WORKER_DIED');
   });
 
-  it('a moment after it confirmed is noticed before the commit', async () => {
+  it('a moment after it confirmed causes a restore before the commit', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
     using _ = test;
-    let looks = 0;
+    let checks = 0;
     driver.liveness = async () => {
-      if (driver.notified.at(-1) === 'a 2') looks += 1;
-      return looks < 2 ? 'alive' : 'dead';
+      if (driver.notified.at(-1) === 'a 2') checks += 1;
+      return checks < 2 ? 'alive' : 'dead';
     };
     const { exitCode, code } = await next(2, 1);
     assert.deepEqual([exitCode, code], [5, 'WORKER_DIED']);
   });
 
-  it("is not the policy's fault when it was dead before", async () => {
+  it('causes no refusal if it was dead before', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
     using _ = test;
     driver.dead.add('a');
@@ -75,7 +75,7 @@ describe('a worker that dies of the new policy', () => {
     assert.equal(current(test), 'generations/2');
   });
 
-  it("is not the policy's fault when nobody could say before whether it lived", async () => {
+  it('causes no refusal if its liveness before the move is unknown', async () => {
     const driver = livingDriver({ a: confirms });
     const { test, next } = await scene(driver, {});
     using _ = test;
@@ -88,7 +88,7 @@ describe('a worker that dies of the new policy', () => {
     assert.equal(current(test), 'generations/2');
   });
 
-  it('is reported when the way back leaves it dead', async () => {
+  it('is reported if it is still dead after the restore', async () => {
     const { test } = await scene(mortal(confirms), { onDead: 'report' });
     using _ = test;
     await test.publish('access', files(2, 1), { serial: 2 });
@@ -100,23 +100,23 @@ describe('a worker that dies of the new policy', () => {
     assert.equal(result.workers[0]?.state, 'unreachable');
   });
 
-  it('is started again where `onDead` says so', async () => {
+  it('is restarted with `onDead: restart`', async () => {
     const { test, next } = await scene(mortal(confirms), { onDead: 'restart' });
     using _ = test;
-    const { exitCode, notified: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
+    const { exitCode, notified } = await next(2, 1);
+    assert.deepEqual([exitCode, notified], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
-  it('and is not even listed any more is started again', async () => {
+  it('and is no longer listed is restarted', async () => {
     const driver = mortal(confirms);
     const { test, next } = await scene(driver, { onDead: 'restart' });
     using _ = test;
     driver.members = async () => [...driver.workers.keys()].filter((one) => !driver.dead.has(one));
-    const { exitCode, notified: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
+    const { exitCode, notified } = await next(2, 1);
+    assert.deepEqual([exitCode, notified], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
-  it('and cannot be started again blocks, loudly', async () => {
+  it('and cannot be restarted blocks the host', async () => {
     const driver: LivingDriver = livingDriver(
       {
         a: (generation) => {
@@ -146,24 +146,24 @@ describe('a worker that dies of the new policy', () => {
   });
 });
 
-describe('a worker that refuses what it has used before', () => {
+describe('a worker that refuses the generation that it used before', () => {
   const refusesBoth = (): Answer => refuses('broken')();
 
-  it('is started again where `onDead` says so', async () => {
+  it('is restarted with `onDead: restart`', async () => {
     const driver = livingDriver({ a: confirms });
     const { test, next } = await scene(driver, { onDead: 'restart' });
     using _ = test;
     driver.workers.set('a', refusesBoth);
-    const { exitCode, notified: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
+    const { exitCode, notified } = await next(2, 1);
+    assert.deepEqual([exitCode, notified], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
-  it('blocks where nobody may restart it, and its texts differ', async () => {
+  it('blocks the host if it must not be restarted, and its texts differ', async () => {
     const driver = livingDriver({ a: confirms });
     const { test, next } = await scene(driver, {});
     using _ = test;
     driver.workers.set('a', (n) => refuses(n === 1 ? 'broken' : 'bad syntax')());
-    const { exitCode, notified: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [6, ['a 2', 'a 1']]);
+    const { exitCode, notified } = await next(2, 1);
+    assert.deepEqual([exitCode, notified], [6, ['a 2', 'a 1']]);
   });
 });

@@ -1,4 +1,4 @@
-// The exit code of an activation that no worker proved: 4, since a script that continues would take it for done.
+// The exit code of an activation that no worker confirmed: 4, because a script would otherwise continue as if it were done.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -19,9 +19,9 @@ const release = (test: TestHost, serial: number): Promise<unknown> =>
   test.publish('access', { 'policy.yaml': `v${serial}` }, { serial });
 
 function probeIn(dir: TempDir): ProbeConfig {
-  return { run: ['sh', '-c', `exit $(cat ${dir.join('says')})`], timeoutMs: 10_000, sandbox: 'off' };
+  return { run: ['sh', '-c', `exit $(cat ${dir.join('exit-code')})`], timeoutMs: 10_000, sandbox: 'off' };
 }
-const says = (dir: TempDir, code: number): void => writeFileSync(dir.join('says'), String(code));
+const setExitCode = (dir: TempDir, code: number): void => writeFileSync(dir.join('exit-code'), String(code));
 
 /** @returns outcome and exit code of the pull of the next release */
 async function pullNext(test: TestHost, serial: number): Promise<unknown[]> {
@@ -31,42 +31,42 @@ async function pullNext(test: TestHost, serial: number): Promise<unknown[]> {
 }
 
 describe('the exit code of a pull', () => {
-  it('is 0 for a first policy that no worker proved', async () => {
+  it('is 0 for a first policy that no worker confirmed', async () => {
     using test = scene();
     assert.deepEqual(await pullNext(test, 1), ['activated', 0, false]);
   });
 
-  it('is 4 where a notified worker did not prove the policy that replaced another one', async () => {
+  it('is 4 if a notified worker did not confirm a policy that replaced another one', async () => {
     using test = scene();
     await pullNext(test, 1);
     assert.deepEqual(await pullNext(test, 2), ['activated', 4, false]);
     assert.equal((await test.pull()).exitCode, 0);
   });
 
-  it('is 4 where the probe was silent', async () => {
+  it('is 4 if the probe gave no verdict', async () => {
     using dir = tempDir();
     using test = scene({ probe: probeIn(dir) });
-    says(dir, 0);
+    setExitCode(dir, 0);
     assert.deepEqual(await pullNext(test, 1), ['activated', 0, true]);
-    says(dir, 75);
+    setExitCode(dir, 75);
     assert.deepEqual(await pullNext(test, 2), ['activated', 4, false]);
-    says(dir, 0);
+    setExitCode(dir, 0);
     assert.deepEqual(await pullNext(test, 3), ['activated', 0, true]);
   });
 
-  it('is 0 where the group accepts that', async () => {
+  it('is 0 if the group accepts unconfirmed workers', async () => {
     using test = scene({ confirm: 'accept' });
     await pullNext(test, 1);
     assert.deepEqual(await pullNext(test, 2), ['activated', 0, false]);
   });
 
-  it('is 0 where the worker confirmed it', async () => {
+  it('is 0 if the worker confirmed the policy', async () => {
     using test = scene({}, confirms);
     await pullNext(test, 1);
     assert.deepEqual(await pullNext(test, 2), ['activated', 0, true]);
   });
 
-  it('is 4 where one of two groups accepts that and the other one does not', async () => {
+  it('is 4 if only one of two groups accepts unconfirmed workers', async () => {
     using test = testHost({
       groups: {
         accepting: { driver: scriptedDriver({ a: notified }), config: { confirm: 'accept' } },
@@ -79,7 +79,7 @@ describe('the exit code of a pull', () => {
 });
 
 describe('the exit code of a rollback', () => {
-  it('is 4 where no worker proved the older policy', async () => {
+  it('is 4 if no worker confirmed the older policy', async () => {
     using test = scene();
     await pullNext(test, 1);
     await pullNext(test, 2);

@@ -1,5 +1,5 @@
-// Workers that failed before a release comes: started again where `onDead` and the record of their supervisor allow it, else
-// reported with the limit and the command, and never less severe because of a newer release.
+// Workers that failed before a release: restarted if `onDead` and the record of their supervisor allow it, otherwise reported
+// with the limit and the command. A newer release does not make the report less severe.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -17,7 +17,7 @@ const failed: SupervisorFailure = {
   command: 'systemctl reset-failed app.service && systemctl start app.service',
 };
 
-/** A driver that proves nothing, as that of a signal; its worker fails behind its first generation. */
+/** A driver that confirms nothing, such as that of a signal. Its worker fails after its first generation. */
 async function failedWorker(
   config: Partial<WorkerGroupConfig>,
   failure: SupervisorFailure | undefined,
@@ -53,7 +53,7 @@ const ended: Answer = { kind: 'refused', text: 'ended while it started' };
 const up: Answer = { kind: 'notified', text: 'restart done' };
 
 describe('a worker that failed before a release', () => {
-  it('is started again on the way forward where onDead says so', async () => {
+  it('is restarted during the move with onDead: restart', async () => {
     const { test, state } = await failedWorker({ onDead: 'restart' }, failed, up);
     using _ = test;
     const result = await test.pull();
@@ -61,7 +61,7 @@ describe('a worker that failed before a release', () => {
     assert.match(result.workers[0]?.text ?? '', /start limit.*started again/);
   });
 
-  it('takes no release away where it does not come up again, and is critical with the command', async () => {
+  it('causes no restore if the restart fails, and is critical with the command', async () => {
     const { test, state } = await failedWorker({ onDead: 'restart' }, failed, ended);
     using _ = test;
     const result = await test.pull();
@@ -70,7 +70,7 @@ describe('a worker that failed before a release', () => {
     assert.deepEqual(health(test.host), ['critical SUPERVISOR_GAVE_UP']);
   });
 
-  it('is not started where onDead does not allow it: SUPERVISOR_GAVE_UP names the limit and the command', async () => {
+  it('is not restarted without onDead: SUPERVISOR_GAVE_UP names the limit and the command', async () => {
     const { test, state } = await failedWorker({}, failed, up);
     using _ = test;
     const { problems } = await test.pull();
@@ -83,7 +83,7 @@ describe('a worker that failed before a release', () => {
     assert.deepEqual([state.started, health(test.host)], [0, ['critical SUPERVISOR_GAVE_UP']]);
   });
 
-  it('is never started without a recorded failure, and stays critical behind a newer release', async () => {
+  it('is not started without a recorded failure, and is still critical after a newer release', async () => {
     const { test, state } = await failedWorker({ onDead: 'restart' }, undefined, up);
     using _ = test;
     await test.pull();
@@ -93,7 +93,7 @@ describe('a worker that failed before a release', () => {
     assert.deepEqual([state.started, health(test.host)], [0, ['critical WORKERS_MISSING']]);
   });
 
-  it('that its supervisor still tries to start has not been given up', async () => {
+  it('is not reported as given up while its supervisor still tries to start it', async () => {
     const backoff: SupervisorFailure = {
       hasGivenUp: 'no',
       text: 'web is in BACKOFF',

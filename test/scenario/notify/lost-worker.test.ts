@@ -1,4 +1,4 @@
-// A worker that lives and answers nobody since a release: a policy must not be able to talk its refusal away.
+// A worker that runs and answers nothing since a release: a policy must not be able to hide its refusal in this way.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -31,8 +31,8 @@ const levels = ({ host }: TestHost) =>
     statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] }),
   ).findings.map(({ level, code }) => `${level} ${code}`);
 
-describe('a worker that lives and cannot be reached since a release', () => {
-  it('is lost after three times its time, which is critical; the pull is degraded', async () => {
+describe('a running worker that cannot be reached since a release', () => {
+  it('is lost after three times its timeout, which is critical, and degrades the pull', async () => {
     using test = await scene('alive');
     assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
     await test.clock.advance(3 * timeoutMs - 1);
@@ -43,18 +43,18 @@ describe('a worker that lives and cannot be reached since a release', () => {
     assert.deepEqual([pull.exitCode, pull.problems[0]?.code], [4, 'WORKER_LOST_AFTER']);
   });
 
-  it('is only away where nobody can see whether it lives', async () => {
+  it('is only unreachable if its liveness is unknown', async () => {
     using test = await scene('unknown');
     await test.clock.advance(10 * timeoutMs);
     assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
   });
 
-  it('is critical at once where it is dead, and all of its group with it: nobody serves', async () => {
+  it('is critical at once if all workers of its group are dead', async () => {
     using test = await scene('dead');
     assert.deepEqual(levels(test), ['critical WORKERS_MISSING']);
   });
 
-  it('is no alarm where a worker that never was up is dead', async () => {
+  it('causes no alarm if a worker that never ran is dead', async () => {
     const driver = scriptedDriver({ a: unreachable });
     driver.liveness = async () => 'dead';
     using test = testHost({ groups: { ns: { driver } } });

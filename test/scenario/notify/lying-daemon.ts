@@ -1,25 +1,28 @@
-// A daemon that lies: what it says and what it then uses are two things that a test sets apart. What it uses stands in
-// a file, which a probe can ask. Owns no socket; the stand-ins of the drivers ask it what to say.
+// A daemon for which a test sets the answer and the used generation independently. A file has the used generation, so that a probe can read
+// it. Opens no socket: the fakes of the drivers call it for the answer.
 import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 
 export type Honesty =
   | 'honest'
-  /** Says yes and goes on as before. */
+  /** Accepts, and changes nothing. */
   | 'changes nothing'
-  /** Says yes and is gone. */
+  /** Accepts, and ends. */
   | 'dies'
-  /** Says yes, and has loaded what was there before. */
+  /** Accepts, and has loaded the generation before. */
   | 'old generation';
 
 export interface LyingDaemon {
   honesty: Honesty;
-  /** It was told: it does what it does. @returns the generation that it claims to use */
+  /** Called for each notification. @returns the generation that the daemon claims to use */
   notified(): string;
-  /** Directory of the generation that it uses; undefined when it is gone. */
+  /** @returns the directory of the generation that the daemon uses; undefined after its end */
   uses(): string | undefined;
 }
 
-/** @param inUse file that holds what it uses; @param current the link that it would follow */
+/**
+ * @param inUse file with the directory that the daemon uses
+ * @param current the link that an honest daemon follows
+ */
 export function lyingDaemon(inUse: string, current: string): LyingDaemon {
   let before = '';
   return {

@@ -1,4 +1,4 @@
-// Daemons that lie, behind every driver: what they say is never shown as what they use.
+// Daemons that lie, with each driver: an answer is never reported as proof of the used generation.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -22,12 +22,12 @@ interface Liar {
   close(): Promise<void>;
 }
 
-/** Says yes by the protocol of one driver, and does what the daemon does. */
+/** Accepts by the protocol of one driver, and calls the daemon of the test. */
 type StartLiar = (dir: TempDir, daemon: () => LyingDaemon) => Promise<Liar>;
 
 const running = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: 7 };
 
-/** A shell cannot call the daemon of the test: this one lies by a file of its own. */
+/** A shell cannot call the daemon of the test, so this one reads its honesty from a file. */
 const script = (dir: TempDir): string => `
   case "$(cat ${dir.join('honesty')})" in
     honest) readlink -f ${dir.join('policy')}/current > ${dir.join('new')}; tr -d '\\n' < ${dir.join('new')} > ${dir.join('in-use')} ;;
@@ -128,7 +128,7 @@ async function withLiar(
   let daemon: LyingDaemon | undefined;
   const liar = await start(dir, () => daemon ?? assert.fail('notified before the test began'));
   const ask = ['sh', '-c', `test "$(cat ${dir.join('in-use')})" = "$WRIT_GENERATION_DIR"`] as const;
-  // On a busy machine an honest daemon takes its time.
+  // Long, because an honest daemon may be slow on a busy machine.
   const reset = { driver: 'scripted', options: {}, timeoutMs: 60_000, min: 0 };
   const config = {
     reset,
@@ -152,7 +152,7 @@ async function withLiar(
   }
 }
 
-/** Scripts know the place of the policy by a link in their own directory. */
+/** Scripts find the policy by a link in their own directory. */
 function linkPolicy(dir: TempDir, test: TestHost): void {
   writeFileSync(dir.join('in-use'), '');
   symlinkSync(test.host.paths.policy, dir.join('policy'));
@@ -160,13 +160,13 @@ function linkPolicy(dir: TempDir, test: TestHost): void {
 
 for (const [name, start] of Object.entries(liars)) {
   describe(`a daemon behind ${name}, with a probe`, () => {
-    it('is believed when it is honest', () =>
+    it('is confirmed if it is honest', () =>
       withLiar(start, 'probed', async ({ test }) => {
         const result = await test.pull();
         assert.deepEqual([result.outcome, result.confirmed], ['activated', true]);
       }));
 
-    it('is not believed when it says ok and changes nothing, or answers for the old generation', async () => {
+    it('is not confirmed if it accepts and changes nothing, or loads the old generation', async () => {
       for (const honesty of ['changes nothing', 'old generation'] as const) {
         await withLiar(start, 'probed', async ({ test, become }) => {
           become(honesty);
@@ -178,7 +178,7 @@ for (const [name, start] of Object.entries(liars)) {
       }
     });
 
-    it('is not believed when it says ok and dies: nobody is said to use what nobody uses', () =>
+    it('is not confirmed if it accepts and dies', () =>
       withLiar(start, 'probed', async ({ test, become, daemon }) => {
         become('dies');
         const result = await test.pull();
@@ -195,8 +195,8 @@ describe('the table of liars', () => {
     assert.deepEqual(Object.keys(liars).sort(), driverKinds.map((kind) => kind.name).sort()));
 });
 
-describe('a daemon that nobody can ask', () => {
-  it('is never said to use a generation, where its answers prove nothing', () =>
+describe('a daemon without a probe', () => {
+  it('is never confirmed if its answers prove nothing', () =>
     withLiar(liars['supervisord'] as StartLiar, 'unprobed', async ({ test, become }) => {
       become('changes nothing');
       const result = await test.pull();

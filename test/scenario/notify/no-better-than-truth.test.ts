@@ -1,5 +1,5 @@
-// Sequences in which an answer of one worker could stand for another one, or an earlier one for a later: the outcome is
-// never better than what the workers really use.
+// Sequences in which the answer of one worker could count for another worker, or an earlier answer for a later one: the outcome
+// is never better than what the workers really use.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -34,8 +34,8 @@ const codes = ({ problems }: CycleResult): string[] => problems.map((one) => one
 const stateOf = (test: TestHost, key: string): string | undefined =>
   test.host.ledger.read().workers[key]?.state;
 
-describe('a cycle with nothing new', () => {
-  it('is not confirmed while a worker was only told', async () => {
+describe('a cycle without a new release', () => {
+  it('is not confirmed while a worker is only notified', async () => {
     using test = testHost({ groups: { app: { driver: scriptedDriver({ a: notified }, 'early') } } });
     await publish(test, 1);
     assert.equal((await test.pull()).confirmed, false);
@@ -44,8 +44,8 @@ describe('a cycle with nothing new', () => {
   });
 });
 
-describe('a probe that asks the group', () => {
-  it('is not asked for a group of which nobody could be told: that is degraded, and nothing to go back for', async () => {
+describe('a group probe', () => {
+  it('does not run for a group without a notified worker, which degrades the pull and causes no restore', async () => {
     const driver = scriptedDriver({ a: confirms });
     using dir = tempDir();
     const up = dir.join('up');
@@ -63,7 +63,7 @@ describe('a probe that asks the group', () => {
     );
   });
 
-  it('does not block a way back on which its workers are away', async () => {
+  it('does not block a restore during which its workers are unreachable', async () => {
     const away = scriptedDriver({ a: confirms });
     const other = scriptedDriver({ b: confirms });
     using dir = tempDir();
@@ -83,7 +83,7 @@ describe('a probe that asks the group', () => {
     assert.equal(test.host.ledger.read().blocked, undefined);
   });
 
-  it('confirms nobody who is told later, while another one could have answered it', async () => {
+  it('does not confirm a worker that is notified later, if another worker could have answered it', async () => {
     const driver = scriptedDriver({ a: notified, b: unreachable }, 'early');
     using test = testHost({ groups: { app: { driver, config: groupProbe('true') } } });
     await publish(test, 1);
@@ -96,7 +96,7 @@ describe('a probe that asks the group', () => {
 });
 
 describe('a probe of one group', () => {
-  it('confirms nobody of another group', async () => {
+  it('does not confirm a worker of another group', async () => {
     const [app, other] = [scriptedDriver({ a: notified }, 'early'), scriptedDriver({ b: notified }, 'early')];
     using test = testHost({
       groups: { app: { driver: app, config: groupProbe('true') }, other: { driver: other } },
@@ -110,8 +110,8 @@ describe('a probe of one group', () => {
   });
 });
 
-describe('a due worker whose own probe says no', () => {
-  it('stays due and reported until it uses what is active', async () => {
+describe('a pending worker with a failing probe of its own', () => {
+  it('stays pending and reported until it uses the active generation', async () => {
     const driver = scriptedDriver({ a: notified, b: unreachable }, 'early');
     using dir = tempDir();
     fs.writeFileSync(dir.join('a'), '');
@@ -130,7 +130,7 @@ describe('a due worker whose own probe says no', () => {
     assert.equal(stateOf(test, 'app/b'), 'confirmed');
   });
 
-  it('is due too while its probe can give no verdict', async () => {
+  it('is pending too while its probe gives no verdict', async () => {
     const driver = scriptedDriver({ a: unreachable }, 'early');
     using dir = tempDir();
     const missing = dir.join('probe');
@@ -148,7 +148,7 @@ describe('a due worker whose own probe says no', () => {
   });
 });
 
-describe('a worker that appears while the others are told', () => {
+describe('a worker that joins while the others are notified', () => {
   const appearing = (): ScriptedDriver => {
     const driver = scriptedDriver({ a: confirms });
     driver.workers.set('a', (generation) => {
@@ -158,7 +158,7 @@ describe('a worker that appears while the others are told', () => {
     return driver;
   };
 
-  it('is told too, before anybody says that all workers use the generation', async () => {
+  it('is notified too, before the generation counts as confirmed', async () => {
     const driver = appearing();
     using test = testHost({ groups: { app: { driver } } });
     await publish(test, 1);
@@ -173,7 +173,7 @@ describe('a worker that appears while the others are told', () => {
     );
   });
 
-  it('can refuse it', async () => {
+  it('can refuse the generation', async () => {
     const driver = appearing();
     driver.workers.delete('late');
     using test = testHost({ groups: { app: { driver } } });
@@ -190,8 +190,8 @@ describe('a worker that appears while the others are told', () => {
   });
 });
 
-describe('a rolling group that goes back', () => {
-  it('spares nobody who is a different process than before: it may have read what was refused', async () => {
+describe('a rolling group during a restore', () => {
+  it('notifies a worker with a new process, because it may have read the refused generation', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     driver.processes.set('a', 'first-a').set('b', 'first-b');
     using test = testHost({ groups: { app: { driver, config: { rolling: 1 } } } });
@@ -210,8 +210,8 @@ describe('a rolling group that goes back', () => {
   });
 });
 
-describe('a rollback that does not concern a group', () => {
-  it('is degraded while a worker of it is due', async () => {
+describe('a rollback that does not affect a group', () => {
+  it('is degraded while a worker of the group is pending', async () => {
     const one = scriptedDriver({ a: confirms });
     using test = testHost({
       bundles: [{ name: 'one' }, { name: 'two' }],
@@ -234,8 +234,8 @@ describe('a rollback that does not concern a group', () => {
   });
 });
 
-describe('a rollback to the generation that a worker last proved', () => {
-  it('restarts it where it was told of another one since: it may use that', async () => {
+describe('a rollback to the generation that a worker last confirmed', () => {
+  it('restarts the worker if it was notified of another generation since, because it may use that', async () => {
     const driver = livingDriver({ a: confirms });
     const config = { when: ['rules/**'], restartWhen: ['worker.conf'] };
     using test = testHost({ groups: { app: { driver, config } } });

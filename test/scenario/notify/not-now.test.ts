@@ -1,4 +1,4 @@
-// A worker that says "not now" has judged nothing: it is waited for, then it is pending, and the release stays.
+// A worker that defers has given no verdict: the move waits for it, then the worker is pending, and the release stays active.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -20,7 +20,7 @@ const ends = ({ outcome, exitCode, generation, problems: [first] }: CycleResult)
 interface Scene {
   readonly test: TestHost;
   readonly driver: ScriptedDriver;
-  /** Milliseconds since the scene began, at which a worker was notified of the newest generation. */
+  /** Milliseconds since the begin of the scene, for each notification of the newest generation. */
   readonly times: number[];
 }
 
@@ -36,8 +36,8 @@ async function scene(reset: Partial<NonNullable<WorkerGroupConfig['reset']>> = {
   return { test, driver, times };
 }
 
-describe('a worker that says "not now"', () => {
-  it('is asked again after 1 s, 2 s and then each 5 s, and takes the release within the move', async () => {
+describe('a worker that defers', () => {
+  it('is notified again after 1 s, 2 s and then each 5 s, and accepts the release within the move', async () => {
     const { test, driver } = await scene();
     using _ = test;
     const times: number[] = [];
@@ -52,7 +52,7 @@ describe('a worker that says "not now"', () => {
     assert.deepEqual(times, [0, 1000, 3000, 8000, 13_000, 18_000]);
   });
 
-  it('is pending after its time: the release stays, degraded, and nothing is refused', async () => {
+  it('is pending after its wait: the release stays active, degraded, and is not refused', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', busy);
@@ -65,7 +65,7 @@ describe('a worker that says "not now"', () => {
     assert.equal(test.host.ledger.read().blocked, undefined);
   });
 
-  it('is waited for together with all others of its group, and never past the deadline of the group', async () => {
+  it('shares its wait with the other workers of its group, within the deadline of the group', async () => {
     const { test, driver } = await scene({ deadlineMs: 10_000 });
     using _ = test;
     for (const worker of ['a', 'b', 'c']) driver.workers.set(worker, busy);
@@ -75,7 +75,7 @@ describe('a worker that says "not now"', () => {
     assert.ok(test.clock.monotonicMs() - begunMs <= 11_000);
   });
 
-  it('is asked again each 5 s for ten minutes, and then at growing intervals', async () => {
+  it('is notified again each 5 s for ten minutes, and then with a growing backoff', async () => {
     const { test, driver } = await scene({ notNowForMs: 1000 });
     using _ = test;
     driver.workers.set('a', busy);
@@ -90,13 +90,13 @@ describe('a worker that says "not now"', () => {
       return driver.notified.length - before;
     };
     assert.equal(await askedIn(590_000), 118);
-    assert.equal((await askedIn(600_000)) < 15, true, 'the usual pace of who is pending');
+    assert.equal((await askedIn(600_000)) < 15, true, 'the usual backoff of a pending worker');
     driver.workers.set('a', confirms);
     assert.equal((await settleNow(test.host)).problems.length, 0);
     assert.equal(test.host.ledger.read().workers['app/a']?.notNowSinceMs, undefined);
   });
 
-  it('is critical only where it is busy for longer than ten minutes', async () => {
+  it('is critical only after it was busy for longer than ten minutes', async () => {
     const { test, driver } = await scene({ notNowForMs: 1000 });
     using _ = test;
     driver.workers.set('a', busy);
@@ -112,7 +112,7 @@ describe('a worker that says "not now"', () => {
     assert.equal(code(), 'WORKER_LOST_AFTER');
   });
 
-  it('does not block the way back from what another worker refuses', async () => {
+  it('does not block a restore after the refusal of another worker', async () => {
     const { test, driver } = await scene({ notNowForMs: 3000 });
     using _ = test;
     driver.workers.set('b', confirms);
@@ -125,7 +125,7 @@ describe('a worker that says "not now"', () => {
     assert.equal(test.host.ledger.read().workers['app/a']?.state, 'unreachable');
   });
 
-  it('takes a withdrawal as soon as it is free', async () => {
+  it('accepts the move away from a withdrawn release as soon as it is free', async () => {
     const { test, driver } = await scene({ notNowForMs: 3000 });
     using _ = test;
     await publish(test, 2);
@@ -140,14 +140,14 @@ describe('a worker that says "not now"', () => {
   });
 });
 
-describe('"not now" of a command', () => {
+describe('a deferral of a command', () => {
   const hook = (script: string, more: Partial<HookConfig> = {}): HookConfig => ({
     ...{ run: ['sh', '-c', script], timeoutMs: 5000, notNow: { exit: [9], match: 'busy' }, ...more },
   });
-  const says = 'grep -q v1 {bundle}/policy.yaml || { echo busy; exit 9; }';
+  const script = 'grep -q v1 {bundle}/policy.yaml || { echo busy; exit 9; }';
 
-  it('defers what it checks', async () => {
-    const check = { kind: 'run', name: 'c', ...hook(says) } as const;
+  it('defers the bundle of a check', async () => {
+    const check = { kind: 'run', name: 'c', ...hook(script) } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await publish(test, 1);
     await test.pull();
@@ -156,9 +156,9 @@ describe('"not now" of a command', () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
   });
 
-  it('defers what a canary tries', async () => {
+  it('defers the candidate of a canary', async () => {
     const driver = scriptedDriver({ a: confirms });
-    const canary = { kind: 'run', hook: hook(says) } as const;
+    const canary = { kind: 'run', hook: hook(script) } as const;
     using test = testHost({ groups: { app: { driver, config: { canary } } } });
     await publish(test, 1);
     await test.pull();
@@ -166,8 +166,8 @@ describe('"not now" of a command', () => {
     assert.deepEqual(ends(await test.pull()), ['deferred', 8, 1, 'CANARY_DEFERRED']);
   });
 
-  it('restores what a loader loads, and tries it again after a minute', async () => {
-    using test = testHost({ groups: { app: { config: { load: hook(says) } } } });
+  it('restores the previous generation for a loader, and retries after a minute', async () => {
+    using test = testHost({ groups: { app: { config: { load: hook(script) } } } });
     await publish(test, 1);
     await test.pull();
     await publish(test, 2);
@@ -175,9 +175,9 @@ describe('"not now" of a command', () => {
     assert.equal(test.host.ledger.read().waiting?.['access']?.vain?.tries, 1);
   });
 
-  it('is silence of a probe', async () => {
+  it('is a missing verdict of a probe', async () => {
     const driver = scriptedDriver({ a: confirms });
-    using test = testHost({ groups: { app: { driver, config: { probe: hook(says) } } } });
+    using test = testHost({ groups: { app: { driver, config: { probe: hook(script) } } } });
     await publish(test, 1);
     await test.pull();
     await publish(test, 2);

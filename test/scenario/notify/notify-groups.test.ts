@@ -1,4 +1,4 @@
-// Loaders, probes and groups behind the swap: whose no puts the old generation back, and who is told at all.
+// Loaders, probes and groups after the swap: which refusals restore the previous generation, and which workers are notified.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -16,7 +16,7 @@ const hook = (script: string, timeoutMs = 60_000): NonNullable<WorkerGroupConfig
 });
 const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
 
-/** Version 1 is active, version 2 is published; hooks look at the policy itself. */
+/** Version 1 is active, version 2 is published; the hooks read the policy. */
 async function secondRelease(
   config: Partial<WorkerGroupConfig>,
 ): Promise<{ test: TestHost; notified: string[] }> {
@@ -29,7 +29,7 @@ async function secondRelease(
 }
 
 describe('a loader', () => {
-  it('has the last word: its no puts the old generation back, and no worker was told of the new one', async () => {
+  it('causes a restore by its refusal, before any worker is notified of the new generation', async () => {
     const { test, notified } = await secondRelease({
       load: hook('grep -q "version: 1" {bundle}/policy.yaml'),
     });
@@ -41,7 +41,7 @@ describe('a loader', () => {
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'LOADER_FAILED');
   });
 
-  it('without a verdict is tried again as often as its `retry` says; its no is not', async () => {
+  it('is retried without a verdict as often as its `retry` allows; its refusal is final', async () => {
     using dir = tempDir();
     const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
     const { test, notified } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
@@ -49,15 +49,15 @@ describe('a loader', () => {
     assert.equal((await test.pull()).exitCode, 0);
     assert.deepEqual(notified, ['a 1', 'a 2']);
     assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
-    const no = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('noes')}; exit 1`;
-    const other = await secondRelease({ load: { ...hook(no), retry: 3 } });
+    const refuse = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('refusals')}; exit 1`;
+    const other = await secondRelease({ load: { ...hook(refuse), retry: 3 } });
     using __ = other.test;
     assert.equal((await other.test.pull()).problems[0]?.code, 'LOADER_FAILED');
-    assert.equal(fs.readFileSync(dir.join('noes'), 'utf8').length, 1);
+    assert.equal(fs.readFileSync(dir.join('refusals'), 'utf8').length, 1);
   });
 
-  it('that could not run is our own fault: the old generation is back and nothing is remembered', async () => {
-    // 52 is curl's without an answer.
+  it('that could not run causes a restore, and no refusal is recorded', async () => {
+    // curl exits 52 without an answer.
     for (const exitCode of [52, 127]) {
       const load = hook(`grep -q "version: 1" {bundle}/policy.yaml || exit ${exitCode}`);
       const { test } = await secondRelease({ load });
@@ -69,7 +69,7 @@ describe('a loader', () => {
     }
   });
 
-  it('is told the generation, by path and by number', async () => {
+  it('gets the path and the number of the generation', async () => {
     const out = fs.mkdtempSync('/tmp/writ-loader-');
     try {
       const { test } = await secondRelease({
@@ -100,7 +100,7 @@ describe('a loader', () => {
     }
   });
 
-  it('whose way back fails too ends in blocked, loudly', async () => {
+  it('that fails during the restore too blocks the host', async () => {
     const { test } = await secondRelease({
       load: hook(
         'test ! -e {current}/../2 && exit; grep -q "version: 1" {bundle}/policy.yaml && echo "File exists"; exit 1',
@@ -123,7 +123,7 @@ describe('a loader', () => {
 });
 
 describe('a probe', () => {
-  it('that does not see the generation rolls back', async () => {
+  it('that does not see the generation causes a restore', async () => {
     const { test, notified } = await secondRelease({
       probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml'), retry: 1 },
     });
@@ -134,7 +134,7 @@ describe('a probe', () => {
     assert.deepEqual(notified, ['a 1', 'a 2', 'a 1']);
   });
 
-  it('that cannot be run rolls back and blames nobody', async () => {
+  it('that cannot run causes a restore, and no refusal is recorded', async () => {
     const { test } = await secondRelease({
       probe: {
         ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 2000),
@@ -148,7 +148,7 @@ describe('a probe', () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
   });
 
-  it('confirms workers that can only be told', async () => {
+  it('confirms workers of a driver that proves nothing', async () => {
     const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     using test = testHost({
       groups: {
@@ -169,7 +169,7 @@ describe('a probe', () => {
 });
 
 describe('a group', () => {
-  it('with fewer workers than min is degraded, and an empty one that may be so confirms nothing', async () => {
+  it('with fewer members than min is degraded, and an empty one without a min confirms nothing', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     using few = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config: { reset } } } });
     await few.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -185,7 +185,7 @@ describe('a group', () => {
     );
   });
 
-  it('is told only when a path that it watches has changed', async () => {
+  it('is notified only if a path that it watches changed', async () => {
     const views = scriptedDriver({ v: confirms });
     const zones = scriptedDriver({ z: confirms });
     using test = testHost({
@@ -202,7 +202,7 @@ describe('a group', () => {
     assert.deepEqual(zones.notified, ['z 1', 'z 2']);
   });
 
-  it('that refuses at a first activation leaves no policy and is told of none', async () => {
+  it('that refuses at a first activation leaves no policy and is not notified of one', async () => {
     const driver = scriptedDriver({ a: refuses('no') });
     using test = testHost({ groups: { app: { driver } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
@@ -211,8 +211,8 @@ describe('a group', () => {
   });
 });
 
-describe('"not now" (exit 75)', () => {
-  it('of a loader puts the old generation back, remembers no refusal, and is tried again', async () => {
+describe('a deferral (exit 75)', () => {
+  it('of a loader restores the previous generation, records no refusal, and is retried', async () => {
     const { test, notified } = await secondRelease({
       load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 75'),
     });
@@ -226,7 +226,7 @@ describe('"not now" (exit 75)', () => {
     assert.equal((await cycleOn(willing)).outcome, 'activated');
   });
 
-  it('of a loader also on the way back blocks nothing: it runs later, when it is ready', async () => {
+  it('of a loader also during the restore causes no block, and the loader runs later', async () => {
     using out = tempDir();
     const ready = out.join('ready');
     fs.writeFileSync(ready, '');
@@ -248,7 +248,7 @@ describe('"not now" (exit 75)', () => {
     );
   });
 
-  it('of a probe proves nothing and refutes nothing', async () => {
+  it('of a probe neither confirms nor refuses', async () => {
     const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     for (const [confirm, exitCode] of [
       ['warn', 0],
@@ -266,7 +266,7 @@ describe('"not now" (exit 75)', () => {
 });
 
 describe('a stop signal', () => {
-  it('does not excuse the refusal of a worker that comes with it', async () => {
+  it('does not discard a refusal that arrives at the same time', async () => {
     const stop = new AbortController();
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });

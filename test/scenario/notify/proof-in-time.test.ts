@@ -1,4 +1,4 @@
-// When an answer counts: not before the move that asked for it has come to its end, and not against a probe that says no.
+// When an answer counts: only after the end of the move that requested it, and never against a failed probe.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -19,7 +19,7 @@ const publish = (test: TestHost, serial: number): Promise<Buffer> =>
   test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
 const codes = ({ problems }: Pick<StatusReport, 'problems'>): string[] => problems.map((one) => one.code);
 
-/** A probe that says yes as long as `up` is there. */
+/** A probe that passes while the file `up` exists. */
 function probeOf(dir: TempDir): { config: Partial<WorkerGroupConfig>; up: string } {
   const up = dir.join('up');
   fs.writeFileSync(up, '');
@@ -27,8 +27,8 @@ function probeOf(dir: TempDir): { config: Partial<WorkerGroupConfig>; up: string
   return { up, config: { probe: { run: [...run], timeoutMs: 60_000, retry: 0 } } };
 }
 
-describe('a status that is read while workers are told', () => {
-  it('is not confirmed, also where nobody has ever been told before', async () => {
+describe('a status that is read while workers are notified', () => {
+  it('is not confirmed, also at a first notification', async () => {
     const seen: boolean[] = [];
     const driver = scriptedDriver({
       a: (generation) => {
@@ -44,7 +44,7 @@ describe('a status that is read while workers are told', () => {
     assert.deepEqual([seen, statusOf(test).confirmed], [[false, false], true]);
   });
 
-  it('is not confirmed while it is still looked after who answered, for a no may come yet', async () => {
+  it('is not confirmed while the liveness of workers is checked after their answers', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     const seen: boolean[] = [];
@@ -60,8 +60,8 @@ describe('a status that is read while workers are told', () => {
   });
 });
 
-describe('a way back on which the probe says no too', () => {
-  it('leaves workers that nobody calls confirmed, also when the block is over, until the probe says yes', async () => {
+describe('a restore during which the probe fails too', () => {
+  it('leaves its workers unconfirmed, also after the block, until the probe passes', async () => {
     using dir = tempDir();
     const { config, up } = probeOf(dir);
     const driver = scriptedDriver({ a: confirms });
@@ -82,8 +82,8 @@ describe('a way back on which the probe says no too', () => {
   });
 });
 
-describe('a due worker that says yes while its probe failed', () => {
-  it('stays due: what it says has to be seen', async () => {
+describe('a pending worker that confirms while its probe fails', () => {
+  it('stays pending until the probe passes', async () => {
     using dir = tempDir();
     const { config, up } = probeOf(dir);
     const driver = scriptedDriver({ a: confirms });
@@ -103,7 +103,7 @@ describe('a due worker that says yes while its probe failed', () => {
   });
 });
 
-describe('a worker that answers, and is another process before the move is over', () => {
+describe('a worker with a new process after its answer and before the end of the move', () => {
   const world = async (keepsProcess: boolean): Promise<TestHost> => {
     const driver = Object.assign(
       scriptedDriver({ a: confirms }),
@@ -123,7 +123,7 @@ describe('a worker that answers, and is another process before the move is over'
     return test;
   };
 
-  it('has said nothing: it is due, and asked again', async () => {
+  it('is pending, and is notified again', async () => {
     using test = await world(true);
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.confirmed, codes(result)], [4, false, ['WORKER_UNREACHABLE']]);
@@ -132,14 +132,14 @@ describe('a worker that answers, and is another process before the move is over'
     assert.deepEqual([next.outcome, codes(next)], ['degraded', ['WORKER_REFUSED']]);
   });
 
-  it('is the one that was told where a tell may make another process of it', async () => {
+  it('counts as notified if a notification may replace its process', async () => {
     using test = await world(false);
     assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
   });
 });
 
-describe('a set that nobody can read while its workers are to be told', () => {
-  it('is confirmed in no status, on the way there and on the way back, until it is read', async () => {
+describe('a group that cannot be listed while its workers must be notified', () => {
+  it('is not confirmed in the status, during a move and a restore, until it can be listed', async () => {
     const [dark, other] = [scriptedDriver({ a: confirms }), scriptedDriver({ b: confirms })];
     using test = testHost({ groups: { dark: { driver: dark }, other: { driver: other } } });
     dark.unread = 'EACCES';
@@ -161,7 +161,7 @@ describe('a set that nobody can read while its workers are to be told', () => {
 });
 
 describe('a probe that only warns', () => {
-  it('proves nothing and refutes nothing: exit 0 alone means this generation', async () => {
+  it('neither confirms nor refuses: only exit 0 confirms', async () => {
     for (const asked of [[], ['{worker}']]) {
       const run = ['sh', '-c', 'exit 40', 'probe', ...asked] as const;
       const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 60_000, retry: 0 } };

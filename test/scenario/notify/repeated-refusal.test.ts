@@ -1,5 +1,5 @@
-// A worker that is busy, or a loader that cannot write, refuses whatever it is given: also the generation that it had taken
-// before. The host goes back without a block, remembers nothing against the release, and tries it again.
+// A busy worker, or a loader that cannot write, refuses every generation, also the one that it accepted before. The host restores
+// that generation without a block, records no refusal of the release, and retries it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -39,7 +39,7 @@ interface Scene {
   readonly driver: ScriptedDriver;
 }
 
-/** Generation 1 is in use; the worker only accepts, and is busy from then on. */
+/** Generation 1 is in use; the worker only accepts, and is busy after that. */
 async function scene(first: (generation: number) => Answer = accepts): Promise<Scene> {
   const driver = scriptedDriver({ a: first }, first === accepts ? 'early' : 'true');
   const test = testHost({ groups: { app: { driver } } });
@@ -49,8 +49,8 @@ async function scene(first: (generation: number) => Answer = accepts): Promise<S
   return { test, driver };
 }
 
-describe('a worker that is busy', () => {
-  it('leads back without a block or a remembered refusal, and takes the release a minute later', async () => {
+describe('a busy worker', () => {
+  it('causes a restore without a block or a recorded refusal, and accepts the release a minute later', async () => {
     const { test, driver } = await scene();
     using _ = test;
     await publish(test, 2);
@@ -65,7 +65,7 @@ describe('a worker that is busy', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('after it took the new release leads back without a block, because it had taken the previous release too', async () => {
+  it('that accepted the new release causes a restore without a block, because it accepted the previous release too', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     using test = testHost({ groups: { app: { driver, config: { rolling: 1 } } } });
     await publish(test, 1);
@@ -77,7 +77,7 @@ describe('a worker that is busy', () => {
     nothingRemembered(test);
   });
 
-  it('is asked again at growing intervals, and refuses nothing while it is busy', async () => {
+  it('is notified again with a growing backoff, and refuses no release while it is busy', async () => {
     const { test, driver } = await scene();
     using _ = test;
     await publish(test, 2);
@@ -96,7 +96,7 @@ describe('a worker that is busy', () => {
     assert.deepEqual((await settleNow(test.host, { ignoreBackoff: false })).problems, []);
   });
 
-  it('has the release tried five times, after 1, 2, 4 and 8 minutes, and then held', async () => {
+  it('causes five attempts of the release, after 1, 2, 4 and 8 minutes, and then none', async () => {
     const { test, driver } = await scene(confirms);
     using _ = test;
     await publish(test, 2);
@@ -113,7 +113,7 @@ describe('a worker that is busy', () => {
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
   });
 
-  it('blocks where it refuses the generation before with another text', async () => {
+  it('blocks the host if it refuses the previous generation with another text', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', (n) => refuses(n === 1 ? 'out of memory' : 'bad syntax')());
@@ -126,7 +126,7 @@ describe('a worker that is busy', () => {
     assert.equal(test.host.ledger.read().blocked, undefined, 'the block ends with what is active');
   });
 
-  it('blocks where it had taken nothing before', async () => {
+  it('blocks the host if it accepted no generation before', async () => {
     const driver = scriptedDriver({ a: () => ({ kind: 'unreachable', text: 'ECONNREFUSED' }) });
     using test = testHost({ groups: { app: { driver } } });
     await publish(test, 1);
@@ -136,7 +136,7 @@ describe('a worker that is busy', () => {
     assert.equal((await test.pull()).outcome, 'blocked');
   });
 
-  it('blocks where it had taken only an older release that differs from the generation before', async () => {
+  it('blocks the host if it accepted only an older release that differs from the previous generation', async () => {
     const { test, driver } = await scene();
     using _ = test;
     let newest = 0;
@@ -150,7 +150,7 @@ describe('a worker that is busy', () => {
     assert.equal((await test.pull()).outcome, 'blocked');
   });
 
-  it('is no excuse for a release that it refuses alone', async () => {
+  it('causes the refusal of a release if it refuses only that one', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', (n) => (n === 1 ? accepts() : busy(n)));
@@ -159,7 +159,7 @@ describe('a worker that is busy', () => {
     assert.equal(test.host.refusals.read().refusals.length, 1);
   });
 
-  it('was away when its release came, refuses it late, and leads back without a block', async () => {
+  it('that was unreachable at the move refuses late, and causes a rollback without a block', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'unreachable', text: 'ECONNREFUSED' }));
@@ -170,7 +170,7 @@ describe('a worker that is busy', () => {
     nothingRemembered(test);
   });
 
-  it('keeps a refusal of the release that was remembered before', async () => {
+  it('does not remove an earlier recorded refusal of the release', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', (n) => (n === 1 ? accepts() : refuses('bad syntax')()));
@@ -184,8 +184,8 @@ describe('a worker that is busy', () => {
   });
 });
 
-describe('a withdrawal that meets a busy worker', () => {
-  it('is not refused: the host is not blocked, and goes back once the worker is free', async () => {
+describe('a withdrawal with a busy worker', () => {
+  it('is not refused: the host is not blocked, and moves away once the worker is free', async () => {
     const { test, driver } = await scene();
     using _ = test;
     driver.workers.set('a', accepts);
@@ -201,7 +201,7 @@ describe('a withdrawal that meets a busy worker', () => {
   });
 });
 
-describe('each kind of driver without an own word for "not now"', () => {
+describe('each kind of driver without a deferral of its own', () => {
   it('line: an answer that is not the expected one', async () => {
     using dir = tempDir();
     let answer = 'ok';
@@ -247,14 +247,14 @@ async function meetsBusy(driver: ReturnType<typeof line.create>, makeBusy: () =>
   nothingRemembered(test);
 }
 
-describe('a loader that can write nowhere', () => {
+describe('a loader that cannot write', () => {
   const loaderState = ({ host }: TestHost) => host.ledger.read().workers['files/load']?.state;
   const load = (script: string): HookConfig => ({
     run: ['sh', '-c', script],
     timeoutMs: 5000,
   });
 
-  it('leads back without a block, and both generations are tried again', async () => {
+  it('causes a restore without a block, and a retry of both generations', async () => {
     using dir = tempDir();
     const broken = dir.join('read-only');
     const script = `test -e ${broken} && { echo "cp: cannot create '{current}/x': Read-only file system" >&2; exit 1; }; cat {bundle}/policy.yaml > ${dir.join('out')}`;
@@ -284,7 +284,7 @@ describe('a loader that can write nowhere', () => {
     assert.equal(fs.readFileSync(dir.join('out'), 'utf8'), 'v2');
   });
 
-  it('and gives no verdict at all blocks nothing either', async () => {
+  it('and gives no verdict causes no block either', async () => {
     using dir = tempDir();
     const script = `test -e ${dir.join('gone')} && exit 127; exit 0`;
     using test = testHost({ groups: { files: { config: { load: load(script) } } } });
@@ -298,7 +298,7 @@ describe('a loader that can write nowhere', () => {
     assert.equal(loaderState(test), 'unreachable');
   });
 
-  it('and says "not now" has not loaded the generation that is back', async () => {
+  it('and defers has not loaded the restored generation', async () => {
     using dir = tempDir();
     const script = `test -e ${dir.join('busy')} && exit 75; exit 0`;
     using test = testHost({ groups: { files: { config: { load: load(script) } } } });
@@ -311,7 +311,7 @@ describe('a loader that can write nowhere', () => {
     assert.deepEqual([generation, confirmed, loaderState(test)], [1, false, 'unreachable']);
   });
 
-  it('and says "not now" on the way back from a release that it refuses blocks nothing', async () => {
+  it('and defers the restore after it refused a release causes no block', async () => {
     const script = `grep -q v1 {bundle}/policy.yaml && test -e {current}/../2 && exit 75; grep -q v1 {bundle}/policy.yaml`;
     using test = testHost({ groups: { files: { config: { load: load(script) } } } });
     await publish(test, 1);
@@ -322,7 +322,7 @@ describe('a loader that can write nowhere', () => {
     assert.deepEqual([loaderState(test), test.host.ledger.read().loadPending], ['unreachable', true]);
   });
 
-  it('blocks where what is in its way on the way back is something else', async () => {
+  it('blocks the host if it fails during the restore with another text', async () => {
     const script = `grep -q v1 {bundle}/policy.yaml && test -e {current}/../2 && { echo File exists; exit 1; }; grep -q v1 {bundle}/policy.yaml`;
     using test = testHost({ groups: { files: { config: { load: load(script) } } } });
     await publish(test, 1);

@@ -1,5 +1,5 @@
-// A worker with its policy in memory is killed and started again within a second (FC-07): what its process before proved
-// says nothing of the new one, which serves nothing until it is notified.
+// A worker with its policy in memory is killed and started again within a second (FC-07). The confirmation of the old process
+// does not cover the new one, which serves nothing until it is notified.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -39,7 +39,7 @@ function httpDriver(port: number): Driver {
 }
 
 describe('a worker that was restarted and serves nothing', () => {
-  it('is notified again over http, and proved at the time of its own answer', async () => {
+  it('is notified again over http, and confirmed at the time of its own answer', async () => {
     const first = await startForgetfulWorker('http', 0);
     using test = await activeHost(httpDriver(first.port));
     const provedAtMs = workerOf(test)?.provenAtMs;
@@ -71,7 +71,7 @@ describe('a worker that was restarted and serves nothing', () => {
     await second.kill();
   });
 
-  it('is not called proved while nobody has reached it', async () => {
+  it('is not confirmed while it is unreachable', async () => {
     const first = await startForgetfulWorker('http', 0);
     using test = await activeHost(httpDriver(first.port));
     await test.clock.advance(halfAnHourMs);
@@ -83,8 +83,8 @@ describe('a worker that was restarted and serves nothing', () => {
   });
 });
 
-describe('a worker of which no process and no repeated probe is seen', () => {
-  it('stays confirmed, and its status says that it is not observed', async () => {
+describe('a worker without a known process and without a repeated probe', () => {
+  it('stays confirmed, and its status reports that it is not observed', async () => {
     const worker = await startForgetfulWorker('http', 0);
     const process = { place: { kind: 'none' } } as const;
     const options = { http: `http://127.0.0.1:${worker.port}/`, body: '{generation}', confirms: true };
@@ -96,7 +96,7 @@ describe('a worker of which no process and no repeated probe is seen', () => {
     await worker.kill();
   });
 
-  it('is observed with a process, and a loader alone has nothing to observe', async () => {
+  it('is observed if its process is known; a group with only a loader has nothing to observe', async () => {
     const worker = await startForgetfulWorker('http', 0);
     using test = await activeHost(httpDriver(worker.port));
     assert.equal(workerOf(test)?.observed, undefined);

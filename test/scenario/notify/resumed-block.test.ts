@@ -1,5 +1,5 @@
-// A worker that refuses everything blocks a host. A person mends it, runs `writ resume` and pulls: what it said before must not take
-// away what stayed active. Real agent, real program as the worker.
+// A worker that refuses everything blocks a host. An operator repairs it, runs `writ resume` and pulls: the earlier refusals must
+// not cause a move away from the active generation. Real agent, real program as the worker.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,13 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 interface Blocked {
   readonly site: WritSite;
   readonly active: () => string;
-  /** From now on the worker accepts each policy. */
+  /** Makes the worker accept each policy from now on. */
   repairWorker(): void;
-  /** Makes version 2 active, and then has version 3 refused, and so the way back, with another text. */
+  /** Activates version 2. Then the worker refuses version 3, and the restore with another text. */
   block(): Promise<void>;
 }
 
-/** In words: a refusal that differs in numbers alone is the same one. */
+/** Texts that differ in words, because refusals that differ only in numbers count as the same. */
 const versions = ['zero', 'one', 'two', 'three'] as const;
 
 async function siteWithVersionZero(dir: TempDir, confirms: object): Promise<Blocked> {
@@ -44,13 +44,13 @@ async function siteWithVersionZero(dir: TempDir, confirms: object): Promise<Bloc
   };
 }
 
-describe('a block that a person has ended', () => {
+describe('a block that an operator ended', () => {
   for (const [kind, confirms] of [
     ['confirms', { confirms: true }],
     ['only accepts', {}],
   ] as const)
     for (const by of ['agent', 'pull'] as const)
-      it(`keeps what stayed active, and notifies the worker that refused it (it ${kind}, ${by})`, async () => {
+      it(`keeps the active generation, and notifies the worker that refused it (it ${kind}, ${by})`, async () => {
         using dir = tempDir();
         const { site, active, repairWorker, block } = await siteWithVersionZero(dir, confirms);
         await using _agent = by === 'agent' ? await site.agent() : undefined;

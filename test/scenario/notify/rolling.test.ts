@@ -1,4 +1,4 @@
-// A group that is told some workers at a time: where it stops, who is put back, and how long it may take.
+// Rolling notification: when it stops, which workers a restore notifies, and how long it may take.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -23,7 +23,7 @@ const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.curr
 const only = (generation: number, otherwise: () => Answer) => (asked: number) =>
   asked === generation ? confirms(asked) : otherwise();
 
-/** Version 1 is active, version 2 is published; what was told for version 1 is forgotten. */
+/** Version 1 is active, version 2 is published; the recorded notifications are empty. */
 async function secondRelease(driver: ScriptedDriver, config: Partial<WorkerGroupConfig>): Promise<TestHost> {
   const test = testHost({ groups: { app: { driver, config } } });
   await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -36,7 +36,7 @@ async function secondRelease(driver: ScriptedDriver, config: Partial<WorkerGroup
 describe('a rolling group', () => {
   const five = { a: confirms, b: confirms, c: confirms, d: confirms, e: confirms };
 
-  it('is told N at a time, the first one alone', async () => {
+  it('notifies N workers at a time, the first one alone', async () => {
     const open = new Set<string>();
     const most: number[] = [];
     const driver = scriptedDriver(five);
@@ -57,7 +57,7 @@ describe('a rolling group', () => {
     assert.deepEqual(most, [1, 2, 2, 2, 2]);
   });
 
-  it('notifies on the way back a worker that began during the move, because it may have read what was refused', async () => {
+  it('notifies during the restore a worker that started during the move, because it may have read the refused generation', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     using test = await secondRelease(driver, { rolling: 1 });
     driver.workers.delete('b');
@@ -70,7 +70,7 @@ describe('a rolling group', () => {
     assert.deepEqual(driver.notified, ['a 2', 'a 1', 'b 1']);
   });
 
-  it('stops at a no of the first one, and only that one is put back', async () => {
+  it('stops at a refusal of the first worker, and restores only that one', async () => {
     const driver = scriptedDriver({ ...five, a: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 2 });
     const result = await test.pull();
@@ -78,7 +78,7 @@ describe('a rolling group', () => {
     assert.deepEqual(driver.notified, ['a 2', 'a 1']);
     assert.equal(current(test), 'generations/1');
     await settleNow(test.host);
-    assert.deepEqual(driver.notified, ['a 2', 'a 1'], 'nobody else is due');
+    assert.deepEqual(driver.notified, ['a 2', 'a 1'], 'no other worker is notified');
     const { workers } = test.host.ledger.read();
     assert.deepEqual(
       Object.values(workers).map((one) => [one.wanted, one.state]),
@@ -86,14 +86,14 @@ describe('a rolling group', () => {
     );
   });
 
-  it('stops at a no in the middle; everybody told so far is put back', async () => {
+  it('stops at a refusal in the middle, and restores all workers notified so far', async () => {
     const driver = scriptedDriver({ ...five, c: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 2 });
     assert.equal((await test.pull()).exitCode, 5);
     assert.deepEqual(driver.notified, ['a 2', 'b 2', 'c 2', 'a 1', 'b 1', 'c 1']);
   });
 
-  it('stops at a no in another group too', async () => {
+  it('stops at a refusal in another group too', async () => {
     const rolled = scriptedDriver(five);
     const slow = rolled.reset;
     rolled.reset = async (worker, options) => {
@@ -112,14 +112,14 @@ describe('a rolling group', () => {
     assert.deepEqual(rolled.notified, ['a 2', 'a 1']);
   });
 
-  it('takes the next one as canary where the first cannot be reached', async () => {
+  it('uses the next worker as canary if the first cannot be reached', async () => {
     const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, refuses('no')), c: confirms });
     using test = await secondRelease(driver, { rolling: 5 });
     assert.equal((await test.pull()).exitCode, 5);
     assert.deepEqual(driver.notified, ['a 2', 'b 2', 'a 1', 'b 1']);
   });
 
-  it('asks a probe that names the worker, before the next one is told', async () => {
+  it('runs a probe with {worker} before it notifies the next worker', async () => {
     using dir = tempDir();
     const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
     const asks = `echo {worker} "\${WRIT_GENERATION_DIR##*/}" >> ${dir.join('asked')}`;
@@ -139,7 +139,7 @@ describe('a rolling group', () => {
     ]);
   });
 
-  it('is told all over when a crash has forgotten who was told: nobody is left with what was refused', async () => {
+  it('notifies all workers during a restore after a crash, so that no worker keeps the refused generation', async () => {
     const driver = scriptedDriver({ ...five, e: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 5 });
     assert.equal((await test.pull()).exitCode, 5);
@@ -153,7 +153,7 @@ describe('the ledger during a rolling notification', () => {
       ({ state, wanted, text }) => `${state} ${wanted}: ${text}`,
     );
 
-  /** The ledger at each notification, as the state directory has it after a kill. */
+  /** The ledger at each notification, as it is on disk after a kill. */
   function watched(driver: ScriptedDriver, onReset: (worker: string, generation: number) => void): void {
     const notify = driver.reset;
     driver.reset = async (worker, options) => {
@@ -162,7 +162,7 @@ describe('the ledger during a rolling notification', () => {
     };
   }
 
-  it('holds each answer as it arrives, and an unknown answer from the begin of a notification', async () => {
+  it('has each answer as it arrives, and an unknown answer from the begin of a notification', async () => {
     const driver = scriptedDriver({ a: confirms, b: only(1, unreachable), c: confirms });
     using test = await secondRelease(driver, { rolling: 1 });
     const seen: string[][] = [];
@@ -180,7 +180,7 @@ describe('the ledger during a rolling notification', () => {
     ]);
   });
 
-  it('holds each answer during a restore', async () => {
+  it('has each answer during a restore', async () => {
     const driver = scriptedDriver({ a: confirms, b: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 1 });
     const seen: string[][] = [];
@@ -195,7 +195,7 @@ describe('the ledger during a rolling notification', () => {
     ]);
   });
 
-  it('holds no answer of a pending worker before its probe has judged it', async () => {
+  it('has no answer of a pending worker before the verdict of its probe', async () => {
     using dir = tempDir();
     const probe = {
       run: ['sh', '-c', `[ ! -e ${dir.join('wrong')} ]`] as const,
@@ -214,7 +214,7 @@ describe('the ledger during a rolling notification', () => {
     assert.deepEqual(seen[1], seen[0]);
   });
 
-  it('holds the answers of pending workers that are notified apart from a move', async () => {
+  it('has the answers of pending workers that are notified between moves', async () => {
     const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, unreachable) });
     using test = await secondRelease(driver, { rolling: 1 });
     await test.pull();
@@ -225,7 +225,7 @@ describe('the ledger during a rolling notification', () => {
     assert.deepEqual(seen[1], ['confirmed 2: uses 2', 'unreachable 2: ECONNREFUSED']);
   });
 
-  it('leaves an error of the disk to the end of the step: the other workers are notified first', async () => {
+  it('reports a disk error at the end of the step, after all workers are notified', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
     using test = await secondRelease(driver, { rolling: 1 });
     const { ledger } = test.host;
@@ -257,7 +257,7 @@ describe('the ledger during a rolling notification', () => {
 });
 
 describe('a reset', () => {
-  it('that nobody answers is tried again; a no is an answer', async () => {
+  it('without an answer is retried; a refusal is an answer', async () => {
     let tries = 0;
     const late = (generation: number) =>
       generation === 2 && ++tries < 3 ? unreachable() : confirms(generation);
@@ -271,7 +271,7 @@ describe('a reset', () => {
     assert.deepEqual(no.notified, ['a 2', 'a 1']);
   });
 
-  it('leaves a worker due that never answers', async () => {
+  it('leaves a worker pending that never answers', async () => {
     const driver = scriptedDriver({ a: (generation) => (generation === 2 ? unreachable() : confirms(1)) });
     using test = await secondRelease(driver, { reset: { ...reset, retry: 1 } });
     const result = await test.pull();
@@ -279,7 +279,7 @@ describe('a reset', () => {
     assert.deepEqual(driver.notified, ['a 2', 'a 2']);
   });
 
-  it('ends with the time of its group: who was not told is due', async () => {
+  it('ends at the deadline of its group, and leaves the other workers pending', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
     const limits: number[] = [];
     using test = await secondRelease(driver, { rolling: 1, reset: { ...reset, deadlineMs: 1500 } });
@@ -297,7 +297,7 @@ describe('a reset', () => {
 });
 
 describe('a probe', () => {
-  it('has a time for all its tries', async () => {
+  it('has one deadline for all its attempts', async () => {
     using dir = tempDir();
     const probe = {
       run: ['sh', '-c', `echo >> ${dir.join('asked')}; exit 1`],
@@ -314,7 +314,7 @@ describe('a probe', () => {
       },
     });
     const { sleep } = test.clock;
-    // Pauses of 200 s: what is left for the third try is long for a real process.
+    // Pauses of 200 s, so that the rest for the third attempt is long enough for a real process.
     test.clock.sleep = (delayMs, signal) => sleep(400 * delayMs, signal);
     await test.publish('access', { f: '1' }, { serial: 1 });
     const result = await test.pull();

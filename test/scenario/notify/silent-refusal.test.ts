@@ -1,5 +1,5 @@
-// A daemon that refuses by saying nothing: its release is taken back, tried a few times, and then waits for a person or a
-// newer one. Nobody has said no: it is never remembered as refused.
+// A daemon that refuses by silence: the previous generation is restored, the release is retried a few times, and then waits for an
+// operator or a newer release. It is never recorded as refused, because silence is no explicit refusal.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -22,7 +22,7 @@ interface Scene {
   publish(serial: number): Promise<unknown>;
 }
 
-/** Generation 1 is in use; what comes then is met with silence. */
+/** Generation 1 is in use; the daemon is silent for later generations. */
 async function scene(): Promise<Scene> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { web: { driver } } });
@@ -40,11 +40,11 @@ const ends = ({ outcome, exitCode, generation, problems }: CycleResult) => [
   generation,
   problems[0]?.code,
 ];
-const takenBack = ['rolled-back', 5, 1, 'SILENT_REFUSAL'];
+const restored = ['rolled-back', 5, 1, 'SILENT_REFUSAL'];
 const left = ['degraded', 4, 1, 'SILENT_REFUSAL'];
 
-/** @returns the last of three tries */
-async function triedOut({ test }: Scene): Promise<CycleResult> {
+/** @returns the result of the last of three attempts */
+async function afterThreeAttempts({ test }: Scene): Promise<CycleResult> {
   await test.pull();
   await test.clock.advance(minuteMs);
   await test.pull();
@@ -52,11 +52,11 @@ async function triedOut({ test }: Scene): Promise<CycleResult> {
   return test.pull();
 }
 
-describe('a release that a daemon meets with silence', () => {
-  it('is taken back, and not remembered as refused', async () => {
+describe('a release that a daemon refuses by silence', () => {
+  it('causes a restore, and is not recorded as refused', async () => {
     const one = await scene();
     using test = one.test;
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
     assert.deepEqual(test.host.refusals.read().refusals, []);
     assert.deepEqual(one.driver.notified, ['a 1', 'a 2', 'a 1']);
     assert.equal(
@@ -66,38 +66,38 @@ describe('a release that a daemon meets with silence', () => {
     );
   });
 
-  it('is taken back also where the daemon was stopped while it was notified', async () => {
+  it('causes a rollback also if the daemon was stopped during its notification', async () => {
     const one = await scene();
     using test = one.test;
     one.driver.workers.set('a', () => ({ kind: 'unreachable', text: 'stopped' }));
     assert.equal((await test.pull()).generation, 2);
     one.driver.workers.set('a', (generation) => (generation === 2 ? silence : confirms(generation)));
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
     assert.deepEqual(test.host.refusals.read().refusals, []);
     assert.deepEqual(ends(await test.pull()), left);
   });
 
-  it('is tried again after a minute, then after two, and not before', async () => {
+  it('is retried after one minute, then after two, and not before', async () => {
     const one = await scene();
     using test = one.test;
     await test.pull();
     assert.deepEqual(ends(await test.pull()), left);
     await test.clock.advance(minuteMs);
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
     await test.clock.advance(minuteMs);
     assert.deepEqual(ends(await test.pull()), left);
     await test.clock.advance(minuteMs);
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
   });
 
-  it('waits after three tries, degraded, however long', async () => {
+  it('waits after three attempts, degraded, without a limit', async () => {
     const one = await scene();
     using test = one.test;
-    assert.deepEqual(ends(await triedOut(one)), takenBack);
+    assert.deepEqual(ends(await afterThreeAttempts(one)), restored);
     const tries = one.driver.notified.length;
     await test.clock.advance(48 * 60 * minuteMs);
     assert.deepEqual(ends(await test.pull()), left);
-    assert.equal(one.driver.notified.length, tries, 'nobody was notified again');
+    assert.equal(one.driver.notified.length, tries, 'no worker was notified again');
     const { problems } = statusReport(test.host, {
       ...{ version: '', state: 'run', contact: { contact: {} }, problems: [] },
     });
@@ -107,44 +107,44 @@ describe('a release that a daemon meets with silence', () => {
     );
   });
 
-  it('gives way to a newer one, which has three tries of its own', async () => {
+  it('is replaced by a newer release, which has three attempts of its own', async () => {
     const one = await scene();
     using test = one.test;
-    await triedOut(one);
+    await afterThreeAttempts(one);
     await one.publish(3);
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
     await test.clock.advance(minuteMs);
-    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(ends(await test.pull()), restored);
     one.driver.workers.set('a', confirms);
     await test.clock.advance(2 * minuteMs);
     assert.equal((await test.pull()).outcome, 'activated');
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('is tried again at once after `writ resume`, which says so, and by force', async () => {
+  it('is retried at once after `writ resume`, which reports it, and by force', async () => {
     const one = await scene();
     using test = one.test;
-    await triedOut(one);
+    await afterThreeAttempts(one);
     assert.deepEqual(resume(test.host).ended, [{ kind: 'hold', what: 'access 2' }]);
-    assert.deepEqual(ends(await test.pull()), takenBack);
-    await triedOut(one);
+    assert.deepEqual(ends(await test.pull()), restored);
+    await afterThreeAttempts(one);
     one.driver.workers.set('a', confirms);
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
   });
 });
 
-describe('silence that is no no', () => {
-  it('on the way back blocks nobody: the worker is pending', async () => {
+describe('silence that is no refusal', () => {
+  it('during a restore causes no block, and the worker is pending', async () => {
     const one = await scene();
     using test = one.test;
     one.driver.workers.set('a', () => silence);
     const result = await test.pull();
-    assert.deepEqual(ends(result), takenBack);
+    assert.deepEqual(ends(result), restored);
     assert.equal(test.host.ledger.read().blocked, undefined);
     assert.equal(test.host.ledger.read().workers['web/a']?.state, 'unreachable');
   });
 
-  it('of a worker that took the active release before takes nothing back', async () => {
+  it('of a worker that accepted the active release before causes no rollback', async () => {
     const one = await scene();
     using test = one.test;
     one.driver.workers.set('a', () => ({ kind: 'notified', text: 'its children are not visible' }));
@@ -155,7 +155,7 @@ describe('silence that is no no', () => {
     assert.equal((await test.pull()).generation, 2);
   });
 
-  it('of a process that started after the swap takes nothing back', async () => {
+  it('of a process that started after the swap causes no rollback', async () => {
     const one = await scene();
     using test = one.test;
     one.driver.workers.set('a', () => ({ kind: 'unreachable', text: 'stopped' }));
@@ -166,7 +166,7 @@ describe('silence that is no no', () => {
     assert.deepEqual([outcome, generation], ['degraded', 2]);
   });
 
-  it('of a worker that is notified apart takes nothing back, and keeps nobody else waiting', async () => {
+  it('of a worker that is notified between moves causes no rollback, and delays no other worker', async () => {
     const down = (): Answer => ({ kind: 'unreachable', text: 'down' });
     const driver = scriptedDriver({ a: down, b: down });
     using test = testHost({ groups: { web: { driver, config: { rolling: 1 } } } });

@@ -1,5 +1,4 @@
-// Nothing comes before its turn: who is asked is waited for, however long that takes, and nobody behind has been
-// touched meanwhile.
+// Each step of a cycle waits for the verdict of its command, however long it takes, and no later step has begun meanwhile.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -11,7 +10,7 @@ import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 type Run = readonly [string, ...string[]];
 
-/** A command that waits until it is let go, and then has this exit code. */
+/** A command that waits for `open()`, and then exits with this code. */
 function slow(
   dir: TempDir,
   name: string,
@@ -46,7 +45,7 @@ function hostWith(dir: TempDir, exitCode = 0) {
 }
 
 describe('a slow verdict', () => {
-  it('is waited for: no swap before the check has ended, no worker told before the loader has', async () => {
+  it('delays the swap until the check has ended, and the notifications until the loader has', async () => {
     using dir = tempDir();
     const { test, check, load, notified } = hostWith(dir);
     using _ = test;
@@ -64,7 +63,7 @@ describe('a slow verdict', () => {
     assert.deepEqual(notified, ['a 1']);
   });
 
-  it('of a loader is the last one: nobody was told of what it refused', async () => {
+  it('of a loader prevents the notification of workers if it is a refusal', async () => {
     using dir = tempDir();
     const { test, check, load, notified } = hostWith(dir, 1);
     using _ = test;
