@@ -1,5 +1,5 @@
-// The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
-// the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
+// The step `canary`: runs the canaries of the affected groups on a checked candidate, before the swap. A refusal counts for the
+// new bundles that the group uses, and for the bundles that move together with them. The rest is checked and runs again.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
@@ -11,39 +11,39 @@ import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import { type CheckedCandidate, checkAll } from './check-candidate.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
-import { noteUnheard } from './unheard-canaries.js';
+import { noteSilentCanaries } from './silent-canaries.js';
 import { watchCandidate } from './watch-candidate.js';
 
 export interface CanaryStepOptions extends CheckAllOptions {
-  /** `yes`: also groups that the difference does not concern, for `--force` skips no check. */
+  /** `yes`: also run the canaries of groups that the change does not affect, because `--force` must not skip a check. */
   readonly force: 'yes' | 'no';
 }
 
-export interface AskedCandidate extends CheckedCandidate {
-  /** CANARY_SILENT for each canary that reached nobody. */
+export interface CanariedCandidate extends CheckedCandidate {
+  /** CANARY_SILENT for each canary that reached no process. */
   readonly warnings: readonly Problem[];
 }
 
-/** @returns what every canary has accepted, and a line for each that was asked */
+/** @returns the candidate that every canary accepts, and a line for each canary that ran */
 export async function canaryStep(
   host: Host,
   checked: CheckedCandidate,
   options: CanaryStepOptions,
-): Promise<StepAnswer<AskedCandidate>> {
+): Promise<StepAnswer<CanariedCandidate>> {
   let left = checked;
   const reports: CanaryReport[] = [];
-  // Each round holds back one bundle at least.
+  // Ends, because each round removes at least one bundle.
   while (left.candidatePath !== undefined) {
-    const refusals = await askOnce(host, left, { ...options, reports });
+    const refusals = await runCanaryRound(host, left, { ...options, reports });
     if (refusals.size === 0) break;
     const selections = holdBack(host, left.selections, refusals);
     left = await checkAll(host, selections, { ...options, built: left.built });
   }
-  const warnings = noteUnheard(host, reports);
-  return { value: { ...left, warnings }, ...textOf(reports, { before: checked, after: left }) };
+  const warnings = noteSilentCanaries(host, reports);
+  return { value: { ...left, warnings }, ...formatReports(reports, { before: checked, after: left }) };
 }
 
-async function askOnce(
+async function runCanaryRound(
   host: Host,
   { selections, candidatePath = '' }: CheckedCandidate,
   options: CanaryStepOptions & { readonly reports: CanaryReport[] },
@@ -64,24 +64,24 @@ async function askOnce(
     treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
   });
   options.reports.push(...reports);
-  const refusals = blame(host, problems, bundles);
-  const names = new Set(freshIn(bundles));
-  // It stands over any verdict, and only what is new can be held back.
+  const refusals = toBundleRefusals(host, problems, bundles);
+  const names = new Set(newBundleNames(bundles));
+  // A changed candidate outweighs any verdict. Only new bundles can be removed from the candidate.
   for (const [bundle, error] of await changes()) {
     for (const name of names.has(bundle) ? [bundle] : names) refusals.set(name, error);
   }
   return refusals;
 }
 
-/** As a worker's refusal: one of the new bundles that the group uses is the culprit, and nobody knows which. */
-function blame(
+/** Maps the problem of a group to all new bundles that it uses, because it is unknown which of them is the cause. */
+function toBundleRefusals(
   host: Host,
   problems: ReadonlyMap<string, WritError>,
   bundles: readonly CandidateBundle[],
 ): Map<string, WritError> {
-  const fresh = freshIn(bundles);
+  const fresh = newBundleNames(bundles);
   const refusals = new Map<string, WritError>();
-  // A refusal stands over what was broken or only waits, whoever said it.
+  // For one bundle, a refusal outweighs a broken canary, and that outweighs a deferral.
   const weight = ({ kind }: WritError): number => (kind === 'rejected' ? 2 : kind === 'deferred' ? 0 : 1);
   for (const [group, error] of [...problems].sort(([, one], [, other]) => weight(one) - weight(other))) {
     const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
@@ -91,11 +91,11 @@ function blame(
   return refusals;
 }
 
-function freshIn(bundles: readonly CandidateBundle[]): string[] {
+function newBundleNames(bundles: readonly CandidateBundle[]): string[] {
   return bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
 }
 
-function textOf(
+function formatReports(
   reports: readonly CanaryReport[],
   { before, after }: { readonly before: CheckedCandidate; readonly after: CheckedCandidate },
 ): Pick<StepAnswer<unknown>, 'text' | 'verdict'> & { readonly text: string } {
@@ -105,7 +105,7 @@ function textOf(
     return `${group}: ${kind === 'ok' ? 'ok' : `${kind} (${reason})`}`;
   });
   const verdict = judgeStep(change);
-  // Who could not be asked has refused nothing: the group is asked again behind the swap, or is missed there.
+  // A canary that reached no process refuses nothing: the group is notified after the swap, or reported as unreachable there.
   const isWarning = ({ verdict: { kind } }: CanaryReport): boolean =>
     kind === 'warned' || kind === 'unreachable';
   const isWarned = verdict === 'ok' && reports.some(isWarning);

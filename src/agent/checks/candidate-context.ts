@@ -1,6 +1,5 @@
-// What every command that judges a candidate stands on, check and canary alike: where the candidate lies, what it sees
-// of policy before any of it is placed there, and where it may write. Made in one way, so that no step judges another
-// candidate than the one before.
+// The context of every command that judges a candidate, check or canary: the path of the candidate, the view of the policy path
+// in the sandbox, and the directory to write in. Shared, so that all steps judge the same candidate.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import type { NamedRelease } from '../../core/release/release.js';
@@ -16,9 +15,9 @@ import { treeDirectoryName } from '../state/paths.js';
 export interface CandidateContext extends Pick<Host, 'durable' | 'clock' | 'log'> {
   /** The candidate generation directory. */
   readonly candidatePath: string;
-  /** The active generation directory; left out before the first activation. */
+  /** The active generation directory; absent before the first activation. */
   readonly currentPath?: string | undefined;
-  /** Left out: no command is confined. */
+  /** Absent: no command is confined. */
   readonly confine?: CandidateSandbox;
   /** An existing private directory in staging. */
   readonly scratchRoot: string;
@@ -27,15 +26,15 @@ export interface CandidateContext extends Pick<Host, 'durable' | 'clock' | 'log'
 
 export interface CheckAllOptions extends CandidateOptions {
   readonly staged: ReadonlyMap<string, StagedBundle>;
-  /** The active generation; left out before the first activation. */
+  /** The active generation; absent before the first activation. */
   readonly current?: Generation;
-  /** Releases that settled on this host before: a check of the change lets them pass. Left out: none. */
+  /** Releases that settled on this host before: a change check accepts them. Absent: none. */
   readonly settled?: readonly NamedRelease[];
-  /** How many candidates were built before in this attempt: each has a directory of its own. */
+  /** Number of candidates built before in this attempt. Each has a directory of its own. */
   readonly built?: number;
 }
 
-/** @param bundles all of the candidate, also those that are active already */
+/** @param bundles all bundles of the candidate, also the unchanged ones */
 export function candidateContext(
   host: Pick<Host, 'config' | 'paths' | 'durable' | 'clock' | 'log' | 'sandbox'>,
   candidatePath: string,
@@ -52,7 +51,7 @@ export function candidateContext(
   };
 }
 
-/** As commands in the sandbox find it at the live policy path: staged trees under the names that they will get. */
+/** @returns the policy path as commands in the sandbox see it: staged trees have the names that they get in the swap */
 function candidateView(
   bundles: readonly CandidateBundle[],
   { generation, current }: CheckAllOptions,
@@ -74,8 +73,8 @@ function candidateView(
 }
 
 /**
- * What a command is given that judges the candidate.
- * @param bundle its `{bundle}`; without a name where it is about more than one
+ * Creates the options of a command that judges the candidate.
+ * @param bundle the value of `{bundle}`; without a name if the command is about several bundles
  */
 export function candidateHook(
   context: CandidateContext,
@@ -94,5 +93,5 @@ export function candidateHook(
   };
 }
 
-/** Of a command's output, in an error; the report has more. */
+/** Limit in characters for the output of a command in an error; the report has more. */
 export const maxTextInError = 2000;

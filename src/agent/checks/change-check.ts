@@ -1,5 +1,5 @@
-// The built-in check of how much a candidate changes: its list of files is compared with that of the active release, within the
-// bounds of the configuration. Reads no file and runs no command.
+// The built-in change check: compares the manifest of a candidate with that of the active release, and refuses a change beyond
+// the configured bounds. Reads no file and runs no command.
 import picomatch from '#picomatch';
 import type { ChangeCheckConfig } from '../../core/config/config.js';
 import {
@@ -17,7 +17,7 @@ import { sizeText } from '../../core/size-text.js';
 import type { ChangeExemption } from './change-exemption-rules.js';
 import type { CheckAnswer } from './parse-check.js';
 
-/** What a candidate is compared with, or the reason for which it is not. */
+/** The manifest to compare the candidate with, or the reason to skip the comparison. */
 export type ChangeBase =
   | { readonly kind: 'active'; readonly manifest: Manifest }
   | { readonly kind: 'exempt'; readonly reason: ChangeExemption };
@@ -29,7 +29,7 @@ export interface ChangeCheckOptions {
   readonly manifest: Manifest;
 }
 
-/** Never throws. Its facts have the first bound that is exceeded, its text all of them. */
+/** Never throws. The facts of the answer have the first exceeded bound, and its text has all of them. */
 export function runChangeCheck({ config, base, manifest }: ChangeCheckOptions): CheckAnswer {
   if (base.kind === 'exempt') {
     const text = `not compared with the active release: ${base.reason}`;
@@ -37,14 +37,14 @@ export function runChangeCheck({ config, base, manifest }: ChangeCheckOptions): 
   }
   const change = measureChange(base.manifest, manifest);
   const kept = filesToKeep(config, base.manifest, manifest);
-  const found = [...excessOf(change, config), ...lostFiles(change, kept)];
+  const found = [...findPercentExcess(change, config), ...findLostFiles(change, kept)];
   const [first] = found;
   if (first !== undefined) {
     const text = found.map(({ actual, expected }) => `${actual}; bound: ${expected}`).join('\n');
     const { expected, actual } = first;
     return { verdict: { kind: 'refused', reason: 'too large a change' }, text, facts: { expected, actual } };
   }
-  // A glob with a typing error protects nothing, and is found before the day on which it is needed.
+  // Warn about a glob without a match, because a mistyped glob protects nothing.
   if (kept.unmatched.length > 0)
     return {
       verdict: { kind: 'warned', reason: 'nothing to keep' },
@@ -55,18 +55,18 @@ export function runChangeCheck({ config, base, manifest }: ChangeCheckOptions): 
   return { verdict: { kind: 'ok', reason: 'within bounds' }, text };
 }
 
-function excessOf(
+function findPercentExcess(
   change: TreeChange,
   { maxRemovedPercent, bytesPercent }: ChangeCheckConfig,
 ): ChangeExcess[] {
   return [
     ...(maxRemovedPercent === undefined ? [] : removedFiles(change, maxRemovedPercent)),
-    ...(bytesPercent === undefined ? [] : bytesOutside(change, bytesPercent)),
+    ...(bytesPercent === undefined ? [] : findBytesExcess(change, bytesPercent)),
   ];
 }
 
-/** Of nothing there is no percentage: a release without a byte may be followed by any. */
-function bytesOutside(
+/** @returns empty if the active release has no bytes, because there is no percentage of zero */
+function findBytesExcess(
   { before, after }: TreeChange,
   { min, max }: NonNullable<ChangeCheckConfig['bytesPercent']>,
 ): ChangeExcess[] {
@@ -98,7 +98,7 @@ function filesToKeep({ files: globs = [] }: ChangeCheckConfig, active: Manifest,
   return { paths, unmatched };
 }
 
-function lostFiles({ difference, emptied }: TreeChange, { paths }: FilesToKeep): ChangeExcess[] {
+function findLostFiles({ difference, emptied }: TreeChange, { paths }: FilesToKeep): ChangeExcess[] {
   const removed = difference.removed.filter((path) => paths.has(path));
   const empty = emptied.filter(({ path }) => paths.has(path));
   return [
@@ -109,8 +109,8 @@ function lostFiles({ difference, emptied }: TreeChange, { paths }: FilesToKeep):
       const actual = `${path} emptied, it had ${sizeText(bytesBefore)}`;
       return { rule: 'file-emptied', expected: `content in ${path}`, actual };
     }),
-  ].slice(0, maxFilesSaid);
+  ].slice(0, maxReportedFiles);
 }
 
-/** Of a hundred thousand files that are gone these say enough. */
-const maxFilesSaid = 20;
+/** Limit for the reported files, because a change may remove very many. */
+const maxReportedFiles = 20;

@@ -1,5 +1,5 @@
-// The step `check` of a candidate: every check of every bundle, again and again until nobody refuses what is left. Reads
-// and runs, and swaps nothing.
+// The step `check`: runs every check of every bundle, removes refused bundles from the candidate, and repeats until no check
+// refuses the rest. Does not change the active policy.
 
 import { join } from 'node:path';
 import type { WritError } from '../../core/errors.js';
@@ -12,21 +12,21 @@ import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import type { ChangeBase } from './change-check.js';
 import { findChangeExemption } from './change-exemption-rules.js';
-import { type CheckReport, runChecks } from './run-checks.js';
+import { type BundleCheckReport, runChecks } from './run-checks.js';
 
-/** @returns the end of the step `check`: what refused comes first, with what it printed under it */
+/** @returns text and verdict of the step `check`; failed checks come first, each with its output */
 export function checkStep(
-  checks: readonly CheckReport[],
+  checks: readonly BundleCheckReport[],
   verdict: 'ok' | 'fail' | 'skip',
 ): { text: string; verdict: 'ok' | 'warn' | 'fail' | 'skip' } {
   if (checks.length === 0) return { text: '', verdict: 'skip' };
-  const isGood = ({ verdict: { kind } }: CheckReport): boolean => kind === 'ok' || kind === 'warned';
+  const isGood = ({ verdict: { kind } }: BundleCheckReport): boolean => kind === 'ok' || kind === 'warned';
   const lines = [...checks.filter((one) => !isGood(one)), ...checks.filter(isGood)].flatMap(checkLines);
   const isWarned = verdict === 'ok' && checks.some((one) => one.verdict.kind === 'warned');
   return { text: lines.join('\n'), verdict: isWarned ? 'warn' : verdict };
 }
 
-function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
+function checkLines({ bundle, name, verdict, text }: BundleCheckReport): string[] {
   const what = `${bundle}: ${name}`;
   if (verdict.kind === 'ok') return [`${what}: ok`];
   if (verdict.kind === 'warned') return [`${what}: warn (${verdict.reason})`];
@@ -37,17 +37,17 @@ function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
 const maxOutputLines = 5;
 
 export interface CheckedCandidate {
-  /** The refused ones are held back. */
+  /** All selections; refused bundles are held back. */
   readonly selections: Selection[];
-  readonly checks: readonly CheckReport[];
-  /** The generation directory that every check has accepted; absent when nothing new is left. */
+  readonly checks: readonly BundleCheckReport[];
+  /** The candidate directory that every check accepted; absent if no new bundle is left. */
   readonly candidatePath?: string;
   readonly built: number;
 }
 
 /**
- * The `check` step. A refused bundle drops out with its set; the rest is built again and checked again as a
- * whole, as it will be active, until nobody refuses or nothing new is left.
+ * Runs the step `check`. Removes a refused bundle and the bundles that move together with it, builds the rest as a whole
+ * candidate and checks it again, until no check refuses or no new bundle is left.
  * @returns the selections with the refused ones held back, and the report of each check
  */
 export async function checkAll(
@@ -56,7 +56,7 @@ export async function checkAll(
   options: CheckAllOptions,
 ): Promise<CheckedCandidate> {
   let left = [...selections];
-  const checks: CheckReport[] = [];
+  const checks: BundleCheckReport[] = [];
   let built = options.built ?? 0;
   while (taken(left).length > 0) {
     const candidatePath = join(options.staging, `candidate-${built}`);
@@ -69,16 +69,16 @@ export async function checkAll(
   return { selections: left, checks, built };
 }
 
-/** What of a host one round of checks needs. */
+/** The parts of a host that one round of checks needs. */
 export type CheckingHost = Pick<Host, 'config' | 'paths' | 'durable' | 'clock' | 'log' | 'sandbox'>;
 
-/** One round: the candidate is laid out, and every check of it runs once. */
+/** Runs one round: builds the candidate directory, and runs every check once. */
 export async function checkOnce(
   host: CheckingHost,
   selections: readonly Selection[],
   options: CheckAllOptions,
   candidatePath: string,
-): Promise<{ reports: readonly CheckReport[]; refusals: ReadonlyMap<string, WritError> }> {
+): Promise<{ reports: readonly BundleCheckReport[]; refusals: ReadonlyMap<string, WritError> }> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
   host.durable.makeDirectory('check.candidate', candidatePath, 0o755);
   for (const { selection, treePath } of bundles) {
@@ -87,14 +87,14 @@ export async function checkOnce(
   const { reports, problems } = await runChecks({
     ...candidateContext(host, candidatePath, bundles, options),
     bundles: bundles.map(({ selection, treePath, manifest, staged }) => {
-      const base = changeBaseOf(selection.bundle.name, staged?.release, options);
+      const base = chooseChangeBase(selection.bundle.name, staged?.release, options);
       return { config: selection.bundle, treePath, manifest, changed: staged !== undefined, base };
     }),
   });
-  return { reports, refusals: blameNewBundles(problems, bundles) };
+  return { reports, refusals: toNewBundleRefusals(problems, bundles) };
 }
 
-/** What a check of the change needs to know of this host. */
+/** The releases of this host that a change check needs. */
 export interface ComparedReleases {
   readonly active: ReadonlyMap<string, Pick<ActiveBundle, 'manifest'> & { readonly record: KnownRecord }>;
   readonly settled?: readonly NamedRelease[];
@@ -103,10 +103,11 @@ export interface ComparedReleases {
 type KnownRecord = Pick<ActiveBundle['record'], 'release'>;
 
 /**
- * @param bundle its name
- * @param staged the release that is new in the candidate; left out: the active one stays
+ * @param bundle name of the bundle
+ * @param staged its new release in the candidate; undefined if the active release stays
+ * @returns what a change check compares the release with
  */
-export function changeBaseOf(
+export function chooseChangeBase(
   bundle: string,
   staged: ReleaseInfo | undefined,
   { active, settled = [] }: ComparedReleases,
@@ -118,7 +119,7 @@ export function changeBaseOf(
   if (old === undefined || reason !== undefined) return { kind: 'exempt', reason: reason ?? 'first release' };
   return {
     kind: 'active',
-    // Parsed for a check that compares, and for no other.
+    // A getter, because the manifest is parsed only for a check that compares.
     get manifest() {
       return old.manifest;
     },
@@ -126,10 +127,10 @@ export function changeBaseOf(
 }
 
 /**
- * A check of an unchanged bundle can only have failed because of what is new beside it: then every new bundle is
- * refused, for nobody knows which it was, and the active one stays as it is.
+ * Maps problems to new bundles. If only checks of unchanged bundles failed, a new bundle must be the cause. It is unknown which
+ * one, so every new bundle is refused.
  */
-function blameNewBundles(
+function toNewBundleRefusals(
   problems: ReadonlyMap<string, WritError>,
   bundles: readonly CandidateBundle[],
 ): ReadonlyMap<string, WritError> {

@@ -1,6 +1,6 @@
-// The checks of a host on directories that nobody has signed yet: packed as a publisher packs them, they go the way of a pull
-// from the archive to the last check, in a private directory. Reads no state of the host, asks no server and no worker, and
-// activates nothing.
+// Runs the checks of a host on unsigned directories (`writ check`): packed as a publisher packs them, they pass the steps of a
+// pull from the archive to the last check, in a private directory. Reads no state of the host, contacts no server and no worker,
+// and activates nothing.
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { AgentConfig, BundleConfig } from '../../core/config/config.js';
@@ -23,9 +23,9 @@ import { stageBundle } from '../staging/stage-bundle.js';
 import type { StagedBundle } from '../staging/staged-bundle.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { checkOnce } from './check-candidate.js';
-import type { CheckReport } from './run-checks.js';
+import type { BundleCheckReport } from './run-checks.js';
 
-/** A directory as a publisher would sign it. */
+/** A directory, packed as a publisher packs it before signing. */
 export interface PackedSource {
   readonly bundle: BundleConfig;
   readonly archivePath: string;
@@ -36,9 +36,9 @@ export interface PackedSource {
 
 export interface CheckSourceOptions {
   readonly config: AgentConfig;
-  /** At least one; they make the candidate together. */
+  /** At least one; together they are the candidate. */
   readonly sources: readonly PackedSource[];
-  /** Private and existing; its maker removes it. */
+  /** A private, existing directory; the caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -46,7 +46,7 @@ export interface CheckSourceOptions {
 }
 
 export interface SourceVerdict {
-  readonly reports: readonly CheckReport[];
+  readonly reports: readonly BundleCheckReport[];
   /** The worst problem of each bundle that has one. */
   readonly problems: ReadonlyMap<string, WritError>;
   /** How the commands were confined. */
@@ -54,22 +54,22 @@ export interface SourceVerdict {
 }
 
 /**
- * @throws WritError as staging does, for what no host with this configuration would take: ARCHIVE_LIMIT, ENTRY_REFUSED,
- *   MANIFEST_*; INTERRUPTED; DISK_*
+ * @throws WritError ARCHIVE_LIMIT, ENTRY_REFUSED, MANIFEST_* for a source that staging refuses on any host with this
+ *   configuration; INTERRUPTED; DISK_*
  */
 export async function checkSource(options: CheckSourceOptions): Promise<SourceVerdict> {
   const { config, sources, directory, clock, log, signal } = options;
   const durable = createDurableFs();
   const staging = join(directory, 'staging');
-  // As a cycle's staging area: others may pass through, and can list nothing.
+  // As the staging area of a cycle: other users may pass through and cannot list it.
   durable.makeDirectory('check.staging', staging, 0o711);
   const mtimeSeconds = Math.floor(clock.nowMs() / 1000);
   const staged = new Map<string, StagedBundle>();
   for (const source of sources) {
-    staged.set(source.bundle.name, await stage(source, { ...options, durable, staging, mtimeSeconds }));
+    staged.set(source.bundle.name, await stageSource(source, { ...options, durable, staging, mtimeSeconds }));
   }
   const sandbox = createSandbox({ mode: config.sandbox, log });
-  const paths = placesFor(config, directory, durable);
+  const paths = choosePaths(config, directory, durable);
   const host = { config, paths, durable, clock, log, sandbox };
   const { reports, refusals: problems } = await checkOnce(
     host,
@@ -91,30 +91,30 @@ function selectionOf(bundle: BundleConfig, staged: StagedBundle | undefined): Se
   };
 }
 
-interface Stage extends CheckSourceOptions {
+interface StageSourceOptions extends CheckSourceOptions {
   readonly durable: DurableFs;
   readonly staging: string;
   readonly mtimeSeconds: number;
 }
 
-async function stage(
+async function stageSource(
   source: PackedSource,
-  { config, durable, staging, mtimeSeconds, clock, signal }: Stage,
+  { config, durable, staging, mtimeSeconds, clock, signal }: StageSourceOptions,
 ): Promise<StagedBundle> {
   const { name } = source.bundle;
   const target = targetOf(source, clock.nowMs());
   const fetched = join(staging, `fetch-${name}`);
   durable.makeDirectory('check.fetch', fetched, 0o700);
-  const client = { download: fromFile(source.archivePath) };
+  const client = { download: createFileDownload(source.archivePath) };
   const { limits } = config;
   const archive = await fetchArchive({ client, target, directory: fetched, fs: durable, limits, signal });
   return stageBundle({
-    ...{ archive, fs: durable, limits, mtimeSeconds, signal, ...owned(source.bundle) },
+    ...{ archive, fs: durable, limits, mtimeSeconds, signal, ...treeOwnership(source.bundle) },
     directory: join(staging, `tree-${name}`),
   });
 }
 
-/** What a signature would be over; nobody has signed it. */
+/** @returns the target that a publisher would sign; its signing role is a placeholder */
 function targetOf(
   { bundle, archiveBytes, archiveDigest, manifest }: PackedSource,
   nowMs: number,
@@ -135,10 +135,14 @@ function targetOf(
   };
 }
 
-/** The way of a host that reads a repository of its disk. */
-function fromFile(path: string) {
+/** @returns a download that reads the archive from the disk, as for a repository in a directory */
+function createFileDownload(path: string) {
   const source = openFileSource(dirname(path), path);
-  return async (target: SignedTarget, receive: Receive, given: AbortSignal = never): Promise<readonly []> => {
+  return async (
+    target: SignedTarget,
+    receive: Receive,
+    given: AbortSignal = neverAborted,
+  ): Promise<readonly []> => {
     const { length } = target;
     await receive(
       ({ onBegin }, signal) => source.stream(basename(path), { length, onBegin, signal }),
@@ -149,16 +153,19 @@ function fromFile(path: string) {
   };
 }
 
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** A machine of the publisher need not have the groups of a host: whoever runs the checks can read the tree there. */
-function owned({ mode, group }: BundleConfig): { readonly mode: number; readonly groupId?: number } {
+/**
+ * @returns mode and group of the tree. On a machine without the group of the host, such as that of a publisher, the tree is
+ *   readable for all, so that the checks can read it
+ */
+function treeOwnership({ mode, group }: BundleConfig): { readonly mode: number; readonly groupId?: number } {
   if (group === undefined) return { mode };
-  const groupId = process.getuid?.() === 0 ? groupOrNone(group) : undefined;
+  const groupId = process.getuid?.() === 0 ? findGroupId(group) : undefined;
   return groupId === undefined ? { mode: mode | 0o044 } : { mode, ...given({ groupId }) };
 }
 
-function groupOrNone(group: string | number): number | undefined {
+function findGroupId(group: string | number): number | undefined {
   try {
     return lookUpGroup(group);
   } catch (error) {
@@ -168,10 +175,10 @@ function groupOrNone(group: string | number): number | undefined {
 }
 
 /**
- * Where a confined command finds the candidate: at the live policy path on a host, as in a pull; at one of our own where
- * this machine has none, or this user cannot reach it.
+ * Chooses the policy path at which a confined command sees the candidate: the configured one on a host, as in a pull, or a
+ * private one if this machine has none or this user cannot read it.
  */
-function placesFor(config: AgentConfig, directory: string, durable: DurableFs): HostPaths {
+function choosePaths(config: AgentConfig, directory: string, durable: DurableFs): HostPaths {
   const paths = hostPaths(config);
   if (isReachable(paths.state) && isReachable(paths.policy)) return paths;
   const [state, policy] = [join(directory, 'state'), join(directory, 'policy')];

@@ -1,5 +1,5 @@
-// The thread of a parse check: reads the files it is told, parses each, holds it against the schema, and posts what it
-// reads and one verdict. Its memory and time are bounded from outside; it may die at any point and nothing is lost.
+// The thread of a parse check: parses the files of its task, validates each with the schema, and posts its progress and one
+// verdict. The caller limits its memory and time. It has no state, so it may end at any point.
 import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { join } from 'node:path';
@@ -10,31 +10,31 @@ import { type DocumentProblem, formatOf, readPolicyDocument } from './document-r
 import { compilePolicySchema, type PolicySchema } from './schema-rules.js';
 
 export interface ParseTask {
-  /** Of who asks. */
+  /** Version of the program that started the thread. */
   readonly version: string;
   readonly treePath: string;
   /** Paths inside the tree. */
   readonly files: readonly string[];
-  /** A schema of the bundle is judged with it; one of the host is the host's own. */
+  /** A mistake in a schema of the bundle refuses the bundle; one in a schema of the host gives no verdict. */
   readonly schema?: { readonly path: string; readonly name: string; readonly from: 'bundle' | 'host' };
   readonly maxProblems: number;
 }
 
-/** What it begins with: should it die, that is what it died of. */
+/** The file that the thread begins with, which is the cause if the thread ends. */
 export interface ParseProgress {
   readonly kind: 'reading';
   readonly path: string;
   readonly from: 'bundle' | 'host';
-  /** Of the kernel. */
+  /** Thread id of the kernel. */
   readonly threadId?: number | undefined;
 }
 
 export type ParseAnswer =
-  /** One line a mistake, with file, line and column; at most maxProblems. */
+  /** One line for each mistake, with file, line and column; at most maxProblems. */
   | { readonly kind: 'judged'; readonly problems: readonly string[] }
-  /** Who asks is another version than this file. */
+  /** The program that started the thread has another version than this file. */
   | { readonly kind: 'replaced' }
-  /** One file needs more of the stack than there is. */
+  /** A file needs more stack than the thread has. */
   | { readonly kind: 'overflowed' }
   /** No verdict on the files: the host's own schema cannot be used. */
   | { readonly kind: 'unusable'; readonly reason: string };
@@ -50,7 +50,7 @@ function runTask(task: ParseTask): ParseAnswer {
   try {
     return judgeAll(task);
   } catch (error) {
-    // V8 has no other sign of it. The stack has the same size on every host, however little memory that has.
+    // V8 has no error code for it. The stack has the same size on every host, so the verdict does not depend on the host.
     if (error instanceof RangeError && error.message === 'Maximum call stack size exceeded')
       return { kind: 'overflowed' };
     throw error;
@@ -68,10 +68,10 @@ function judgeAll(task: ParseTask): ParseAnswer {
   }
   const problems: string[] = [];
   for (const file of task.files) {
-    const room = task.maxProblems - problems.length;
-    if (room <= 0) break;
+    const remaining = task.maxProblems - problems.length;
+    if (remaining <= 0) break;
     report(file, 'bundle');
-    problems.push(...judgeFile(task, file, schema).slice(0, room));
+    problems.push(...judgeFile(task, file, schema).slice(0, remaining));
   }
   return { kind: 'judged', problems };
 }
@@ -79,16 +79,16 @@ function judgeAll(task: ParseTask): ParseAnswer {
 function loadSchema(path: string): PolicySchema {
   try {
     const document = readPolicyDocument(readFileSync(path), formatOf(path), 1);
-    if (document.kind === 'data') return usable(document.data);
+    if (document.kind === 'data') return compileSchema(document.data);
     const [first] = document.problems;
-    return { kind: 'unusable', reason: first === undefined ? 'unreadable' : lineOf('', first) };
+    return { kind: 'unusable', reason: first === undefined ? 'unreadable' : formatProblem('', first) };
   } catch (error) {
     return { kind: 'unusable', reason: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** A schema that refers to itself without end is no fault of the first file that meets it. @throws RangeError */
-function usable(schema: unknown): PolicySchema {
+/** Compiles and runs the schema once, so that an endless recursion counts for the schema and not for a file. @throws RangeError */
+function compileSchema(schema: unknown): PolicySchema {
   const compiled = compilePolicySchema(schema, { ipv4: isIPv4, ipv6: isIPv6 });
   if (compiled.kind === 'schema') compiled.judge(null);
   return compiled;
@@ -96,17 +96,17 @@ function usable(schema: unknown): PolicySchema {
 
 function judgeFile({ treePath, maxProblems }: ParseTask, file: string, schema?: PolicySchema): string[] {
   const document = readPolicyDocument(readFileSync(join(treePath, file)), formatOf(file), maxProblems);
-  if (document.kind === 'mistakes') return document.problems.map((problem) => lineOf(file, problem));
+  if (document.kind === 'mistakes') return document.problems.map((problem) => formatProblem(file, problem));
   if (schema?.kind !== 'schema') return [];
   const problems = schema.judge(document.data).slice(0, maxProblems);
   const places = document.locate(problems.map(({ pointer }) => pointer));
   return problems.map(({ pointer, text }, index) => {
     const { line, column } = places[index] ?? { line: 1, column: 1 };
-    return lineOf(file, { line, column, text: pointer === '' ? text : `${pointer} ${text}` });
+    return formatProblem(file, { line, column, text: pointer === '' ? text : `${pointer} ${text}` });
   });
 }
 
-/** Bounded: names and values in it come from the bundle. */
-function lineOf(file: string, { line, column, text }: DocumentProblem): string {
+/** Limited to 500 characters, because names and values in it come from the bundle. */
+function formatProblem(file: string, { line, column, text }: DocumentProblem): string {
   return `${file}:${line}:${column}: ${text.replaceAll('\n', ' ')}`.slice(0, 500);
 }

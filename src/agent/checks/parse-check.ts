@@ -1,7 +1,6 @@
-// The built-in check: do the YAML and JSON files of a bundle parse, and do they fit a JSON Schema? Runs in a
-// thread of its own, which is ended at its deadline or when it wants too much memory. Owns the thread, the choice of files,
-// and whose fault such an end is (ADR 0037): content beyond a bound of the check is refused, what the host had not to give
-// is no verdict. Parsing is core's.
+// The built-in parse check: parses the YAML and JSON files of a bundle and validates them with a JSON Schema, in a thread with
+// limits for time and memory. Starts the thread, selects the files, and decides the cause of an ended thread (ADR 0037):
+// content beyond a bound of the check is refused, and a lack of resources on the host gives no verdict.
 
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -23,32 +22,32 @@ export interface ParseCheckOptions {
   readonly manifest: Manifest;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
-  /** Of a thread of this process, by the kernel's id; left out: as /proc says. */
+  /** @returns the processor time of a thread, by its kernel id; absent: read from /proc */
   readonly cpuMs?: (threadId: number) => number | undefined;
 }
 
-/** What a file wanted more of than the check may have. */
+/** The bound of the check that a file exceeded. */
 export interface Exceeded {
   readonly bound: 'memory' | 'time' | 'stack';
-  /** In the bundle. */
+  /** Path in the bundle. */
   readonly file: string;
 }
 
-/** Its text is every mistake, or why there is no verdict. Bounded. */
+/** The answer of a check. Its text has all mistakes, or the reason for no verdict; its length is limited. */
 export interface CheckAnswer extends Pick<HookReport, 'verdict' | 'text' | 'hint' | 'code'> {
   readonly exceeded?: Exceeded;
-  /** The bound of a check of the change that was exceeded first. */
+  /** For a change check: the first exceeded bound. */
   readonly facts?: { readonly expected: string; readonly actual: string };
 }
 
 const maxProblems = 20;
-/** Text and buffers lie outside the bounded heap, so a file may only be a part of what the check may have. */
+/** Text and buffers are outside the limited heap, so a file may have only this fraction of the memory of the check. */
 const memoryPerFileByte = 4;
-/** A thread that had this much of its time for itself was slow by what it read, one that had less was kept waiting. */
+/** A thread that got this share of its timeout as processor time was slow because of its files; with less, the host was busy. */
 const ownShareOfTime = 0.75;
 const inBundle = 'bundle:';
 
-/** Never throws for what a file or a schema holds, and never longer than the check's timeout. */
+/** Never throws because of a file or a schema, and ends within the timeout of the check. */
 export async function runParseCheck(options: ParseCheckOptions): Promise<CheckAnswer> {
   const { config, manifest } = options;
   const matches = picomatch([...config.files], { dot: true });
@@ -57,16 +56,16 @@ export async function runParseCheck(options: ParseCheckOptions): Promise<CheckAn
     return answer('warned', 'nothing checked', `no file matches ${config.files.join(' ')}`);
   const read = [...files, ...manifest.files.filter(({ path }) => `${inBundle}${path}` === config.schema)];
   const tooLarge = read.find(({ sizeBytes }) => sizeBytes * memoryPerFileByte > config.maxMemoryBytes);
-  if (tooLarge !== undefined) return beyond({ bound: 'memory', file: tooLarge.path }, config);
-  const task = taskOf(options, files);
+  if (tooLarge !== undefined) return refuseExceeded({ bound: 'memory', file: tooLarge.path }, config);
+  const task = createTask(options, files);
   if (task === undefined) {
     return answer('refused', 'no schema', `the schema ${config.schema ?? ''} is not in the bundle`);
   }
   return runWorker(task, options, files.length);
 }
 
-/** @returns undefined when the schema should be in the bundle and is not */
-function taskOf(
+/** @returns undefined if the bundle does not have its configured schema */
+function createTask(
   { config, treePath, manifest }: ParseCheckOptions,
   files: readonly ManifestFile[],
 ): ParseTask | undefined {
@@ -76,7 +75,7 @@ function taskOf(
   if (!schema.startsWith(inBundle)) return { ...task, schema: { path: schema, name: schema, from: 'host' } };
   const inside = schema.slice(inBundle.length);
   if (!manifest.files.some(({ path }) => path === inside)) return undefined;
-  // The schema itself need not fit the schema.
+  // The schema file is not validated with itself.
   const others = task.files.filter((path) => path !== inside);
   return { ...task, files: others, schema: { path: join(treePath, inside), name: inside, from: 'bundle' } };
 }
@@ -96,7 +95,7 @@ async function runWorker(
   worker.on('message', (message: ParseProgress | ParseAnswer) => {
     if (message.kind === 'reading') reading = message;
   });
-  const blame = (bound: Exceeded['bound']): CheckAnswer => judgeEnd(bound, reading, config);
+  const blame = (bound: Exceeded['bound']): CheckAnswer => judgeExceeded(bound, reading, config);
   const finished = new AbortController();
   using stop = joinSignals(signal, finished.signal);
   const deadline = clock.sleep(config.timeoutMs, stop.signal).then(() => {
@@ -105,16 +104,16 @@ async function runWorker(
     return (usedMs ?? 0) >= config.timeoutMs * ownShareOfTime ? blame('time') : tooSlow();
   });
   try {
-    return await Promise.race([endOf(worker, fileCount, blame), deadline]);
+    return await Promise.race([awaitAnswer(worker, fileCount, blame), deadline]);
   } finally {
     finished.abort();
     await worker.terminate();
   }
 }
 
-type Blame = (bound: Exceeded['bound']) => CheckAnswer;
+type OnExceeded = (bound: Exceeded['bound']) => CheckAnswer;
 
-function endOf(worker: Worker, fileCount: number, blame: Blame): Promise<CheckAnswer> {
+function awaitAnswer(worker: Worker, fileCount: number, blame: OnExceeded): Promise<CheckAnswer> {
   return new Promise((resolve) => {
     worker.on('message', (message: ParseProgress | ParseAnswer) => {
       if (message.kind === 'overflowed') resolve(blame('stack'));
@@ -122,7 +121,7 @@ function endOf(worker: Worker, fileCount: number, blame: Blame): Promise<CheckAn
       else if (message.kind !== 'reading') resolve(toAnswer(message, fileCount));
     });
     worker.once('error', (error: Error & { code?: string }) => {
-      // V8 says this of the limit that the thread was given. Where the system refuses memory, it ends the whole process.
+      // V8 reports only the limit of the thread in this way. If the system has no memory, the whole process ends.
       const isOwnLimit = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
       if (isOwnLimit) resolve(blame('memory'));
       else resolve(isMissingPart(error) ? replaced() : died(error.message));
@@ -135,40 +134,40 @@ function toAnswer(
   end: Extract<ParseAnswer, { kind: 'judged' | 'unusable' }>,
   fileCount: number,
 ): CheckAnswer {
-  if (end.kind === 'unusable') return answer('broken', 'schema unusable', end.reason, mendSchema);
+  if (end.kind === 'unusable') return answer('broken', 'schema unusable', end.reason, schemaHint);
   if (end.problems.length > 0) return refusal(end.problems);
   return answer('ok', 'parsed', fileCount === 1 ? '1 file parses' : `${fileCount} files parse`);
 }
 
-/** The same bytes end the same way at every try, whatever else the host does; before them there is nobody to blame. */
-function judgeEnd(
+/** A bundle file that exceeds a bound is refused, because it does so at each attempt. Before the first file there is no verdict. */
+function judgeExceeded(
   bound: Exceeded['bound'],
   reading: ParseProgress | undefined,
   config: ParseCheckConfig,
 ): CheckAnswer {
-  if (reading?.from === 'bundle') return beyond({ bound, file: reading.path }, config);
+  if (reading?.from === 'bundle') return refuseExceeded({ bound, file: reading.path }, config);
   if (reading === undefined) return died(`it ran out of ${bound} before it started`);
   const text = `the schema ${reading.path} cannot be used: it needs more ${bound} than the check allows`;
-  return answer('broken', 'schema unusable', text, mendSchema);
+  return answer('broken', 'schema unusable', text, schemaHint);
 }
 
-const mendSchema = 'Fix the schema on this host; the release is tried again.';
+const schemaHint = 'Fix the schema on this host; the release is tried again.';
 
-const given = {
+const boundTexts = {
   memory: ({ maxMemoryBytes }: ParseCheckConfig) => `${maxMemoryBytes} bytes of memory (\`memory\`)`,
   time: ({ timeoutMs }: ParseCheckConfig) => `${timeoutMs} ms of processor time (\`timeout\`)`,
   stack: () => 'the stack of a thread',
 } as const;
 
-function beyond(exceeded: Exceeded, config: ParseCheckConfig): CheckAnswer {
+function refuseExceeded(exceeded: Exceeded, config: ParseCheckConfig): CheckAnswer {
   const { bound, file } = exceeded;
-  const what = given[bound](config);
-  const mend =
+  const what = boundTexts[bound](config);
+  const raiseHint =
     bound === 'stack' ? '' : `, or raise \`${bound === 'time' ? 'timeout' : 'memory'}\` of the check`;
   return {
     ...answer('refused', `too much ${bound}`, `${file}: parsing and checking it takes more than ${what}`),
     exceeded,
-    hint: `Publish a smaller or simpler ${file}${mend}.`,
+    hint: `Publish a smaller or simpler ${file}${raiseHint}.`,
   };
 }
 
@@ -182,7 +181,7 @@ function died(reason: string): CheckAnswer {
   return answer('broken', 'died', reason, hint);
 }
 
-/** The thread's files are read when it begins: after an upgrade they are gone, or those of another version. */
+/** After an upgrade the program file of the thread is missing, or has another version. */
 function replaced(): CheckAnswer {
   const { code, message, hint } = replacedProgram();
   return { ...answer('broken', 'program replaced', message, hint), code };

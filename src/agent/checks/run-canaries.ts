@@ -1,5 +1,5 @@
-// The canaries of worker groups on one candidate: before the swap, each group that the candidate concerns is asked
-// whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
+// Runs the canaries of the affected worker groups on a candidate, before the swap. Returns the problem of each group; the step
+// decides which bundle it counts for.
 
 import type { CanaryConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
@@ -14,9 +14,9 @@ export interface CanaryReport extends HookReport {
 }
 
 export interface CanaryOptions extends CandidateContext {
-  /** Groups that the candidate concerns; those without a canary are passed over. */
+  /** The affected groups; those without a canary are skipped. */
   readonly groups: readonly WorkerGroupConfig[];
-  /** Real path of each bundle's tree in it. */
+  /** By bundle: real path of its tree in the candidate. */
   readonly treePaths: ReadonlyMap<string, string>;
 }
 
@@ -27,8 +27,8 @@ export interface CanaryResult {
 }
 
 /**
- * Runs all of them, also after a refusal: whoever repairs a policy wants every mistake at once.
- * @throws WritError INTERRUPTED when the signal aborts: a canary that we ended has said nothing
+ * Runs all canaries, also after a refusal, so that one attempt reports every mistake.
+ * @throws WritError INTERRUPTED when the signal aborts, because an aborted canary has no verdict
  */
 export async function runCanaries(options: CanaryOptions): Promise<CanaryResult> {
   const reports: CanaryReport[] = [];
@@ -41,7 +41,7 @@ export async function runCanaries(options: CanaryOptions): Promise<CanaryResult>
     options.log.info({ group, verdict, durationMs }, 'canary');
     reports.push(report);
     const problem = hookError('canary', report, {
-      text: (says) => `${group}: the canary ${says} (${verdict.reason})`,
+      text: (outcome) => `${group}: the canary ${outcome} (${verdict.reason})`,
       facts: { group, reason: verdict.reason, output: bothEndsOfText(text, maxTextInError) },
     });
     if (problem !== undefined) problems.set(group, problem);

@@ -1,6 +1,6 @@
-// Runs every check of every bundle on the candidate generation, one after the other, and says per bundle what
-// stands against it. A bundle whose tree did not change is checked too: the candidate is judged as a whole.
-// Where a check runs without a sandbox, the candidate is compared with itself afterwards.
+// Runs every check of every bundle on the candidate, one after the other, and returns the worst problem of each bundle. Unchanged
+// bundles are checked too, because the candidate is judged as a whole. If a check runs without a sandbox, this also verifies
+// that the candidate did not change meanwhile.
 
 import type { BundleConfig } from '../../core/config/config.js';
 import type { HookVerdictKind } from '../../core/cycle/hook-verdict.js';
@@ -18,24 +18,24 @@ export interface CheckSubject {
   readonly config: BundleConfig;
   readonly treePath: string;
   readonly manifest: Manifest;
-  /** False for a tree that the active generation has too. */
+  /** False for a tree that the active generation also has. */
   readonly changed: boolean;
-  /** What a check of the change compares it with. */
+  /** The base for a change check. */
   readonly base: ChangeBase;
 }
 
-/** Of a check of files, every mistake as its text. */
-export interface CheckReport extends HookReport {
+/** The report of one check on one bundle. The text of a parse check has all mistakes. */
+export interface BundleCheckReport extends HookReport {
   readonly name: string;
   readonly bundle: string;
-  /** Where a bound of the check was what refused. */
+  /** The exceeded bound, if that is the reason for the refusal. */
   readonly exceeded?: Exceeded;
-  /** The bound of a check of the change that was exceeded first. */
+  /** For a change check: the first exceeded bound. */
   readonly facts?: { readonly expected: string; readonly actual: string };
 }
 
 export interface CheckResult {
-  readonly reports: readonly CheckReport[];
+  readonly reports: readonly BundleCheckReport[];
   /**
    * The worst problem of each bundle that has one: CHECK_FAILED, CHECK_BROKEN, CHECK_DEFERRED, CANDIDATE_CHANGED,
    * SANDBOX_MISSING, SANDBOX_BROKEN.
@@ -43,20 +43,20 @@ export interface CheckResult {
   readonly problems: ReadonlyMap<string, WritError>;
 }
 
-export interface CheckOptions extends CandidateContext {
+export interface RunChecksOptions extends CandidateContext {
   readonly bundles: readonly CheckSubject[];
 }
 
 /**
- * Runs all checks, also after a refusal: whoever repairs a policy wants every mistake at once.
+ * Runs all checks, also after a refusal, so that one attempt reports every mistake.
  * @throws WritError INTERRUPTED when the signal aborts
  */
-export async function runChecks(options: CheckOptions): Promise<CheckResult> {
+export async function runChecks(options: RunChecksOptions): Promise<CheckResult> {
   if (options.bundles.every(({ config }) => config.checks.length === 0)) {
     return { reports: [], problems: new Map() };
   }
   const changes = await watchCandidate(options);
-  const reports: CheckReport[] = [];
+  const reports: BundleCheckReport[] = [];
   const problems = new Map<string, WritError>();
   for (const subject of options.bundles) {
     const own = await checkBundle(subject, options);
@@ -68,13 +68,13 @@ export async function runChecks(options: CheckOptions): Promise<CheckResult> {
   return { reports, problems };
 }
 
-async function checkBundle(subject: CheckSubject, options: CheckOptions): Promise<CheckReport[]> {
-  const reports: CheckReport[] = [];
+async function checkBundle(subject: CheckSubject, options: RunChecksOptions): Promise<BundleCheckReport[]> {
+  const reports: BundleCheckReport[] = [];
   const bundle = subject.config.name;
   for (const check of subject.config.checks) {
     const startedMs = options.clock.monotonicMs();
     const ended = await runCheck(check, subject, options);
-    // A check that we ended ourselves has said nothing about the candidate.
+    // An aborted check has no verdict.
     if (options.signal?.aborted) throw new WritError('INTERRUPTED', 'the checks were interrupted');
     const durationMs = options.clock.monotonicMs() - startedMs;
     options.log.info({ check: check.name, bundle, verdict: ended.verdict, durationMs }, 'check');
@@ -86,8 +86,8 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
 async function runCheck(
   check: BundleConfig['checks'][number],
   { config, treePath, manifest, base }: CheckSubject,
-  options: CheckOptions,
-): Promise<Omit<CheckReport, 'name' | 'bundle' | 'durationMs'>> {
+  options: RunChecksOptions,
+): Promise<Omit<BundleCheckReport, 'name' | 'bundle' | 'durationMs'>> {
   const { clock, signal, candidatePath } = options;
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, signal });
   if (check.kind === 'change') return runChangeCheck({ config: check, base, manifest });
@@ -95,31 +95,31 @@ async function runCheck(
   const report = await retryHook(check, options, (hook) => runHook({ ...given, hook }));
   const inside = given.confine?.places;
   const names = [treePath, candidatePath, inside?.bundle, inside?.candidate];
-  return { ...report, text: withoutPlaces(report.text, names) };
+  return { ...report, text: removePaths(report.text, names) };
 }
 
-/** These paths mean nothing to people, and are gone when they read them: `block.rpz:10` says it. */
-function withoutPlaces(text: string, places: readonly (string | undefined)[]): string {
+/** Removes temporary paths from the output, because they no longer exist when a person reads it: `block.rpz:10` remains. */
+function removePaths(text: string, places: readonly (string | undefined)[]): string {
   return places
     .filter((place) => place !== undefined)
     .reduce((short, place) => short.replaceAll(`${place}/`, ''), text);
 }
 
-/** A refusal is a verdict on authentic bytes, whatever else was broken; the worst comes first. */
+/** Worst first: a refusal is a verdict on authentic bytes, so it outweighs a broken check and a deferral. */
 const severity: readonly HookVerdictKind[] = ['refused', 'broken', 'deferred'];
 
 function worstProblem(
   { config, changed }: CheckSubject,
-  reports: readonly CheckReport[],
+  reports: readonly BundleCheckReport[],
 ): WritError | undefined {
   const [worst] = severity.flatMap((kind) => reports.filter(({ verdict }) => verdict.kind === kind));
   if (worst === undefined) return undefined;
   const { name: check, text: output, exceeded, facts } = worst;
   const { reason } = worst.verdict;
   return hookError('check', worst, {
-    text: (says) => {
-      const said = `${config.name}: the check "${check}" ${says} (${reason})`;
-      return exceeded === undefined ? said : `${said}: ${exceeded.file}`;
+    text: (outcome) => {
+      const message = `${config.name}: the check "${check}" ${outcome} (${reason})`;
+      return exceeded === undefined ? message : `${message}: ${exceeded.file}`;
     },
     facts: {
       ...{ bundle: config.name, check, reason, changed, ...exceeded, ...facts },

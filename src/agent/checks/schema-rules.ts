@@ -1,5 +1,5 @@
-// A JSON Schema that somebody wrote for policy files: compiled strictly, and its verdicts in plain words. Pure.
-// Fetches no other schema, and takes an unknown keyword for the typo that it is.
+// Compiles a JSON Schema for policy files, and validates data with it. Pure. Fetches no other schema, and rejects an unknown
+// keyword, because it is likely a typing error.
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
@@ -16,8 +16,8 @@ export type PolicySchema =
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /**
- * @param schema of draft 7 when its `$schema` says so, else of draft 2020-12
- * @param formats the only values of `format` that it may use
+ * @param schema of draft 7 if its `$schema` names that, otherwise of draft 2020-12
+ * @param formats the only values of `format` that the schema may use
  */
 export function compilePolicySchema(schema: unknown, formats: SchemaFormats): PolicySchema {
   if (
@@ -27,15 +27,15 @@ export function compilePolicySchema(schema: unknown, formats: SchemaFormats): Po
     return { kind: 'unusable', reason: 'it is not a JSON Schema' };
   }
   try {
-    const validate = compilerOf(schema, formats).compile(schema);
+    const validate = createCompiler(schema, formats).compile(schema);
     return { kind: 'schema', judge: (data) => judge(validate, data) };
   } catch (error) {
     return { kind: 'unusable', reason: error instanceof Error ? error.message.slice(0, 500) : String(error) };
   }
 }
 
-function compilerOf(schema: object | boolean, formats: SchemaFormats): Ajv | Ajv2020 {
-  // Strict about keywords and formats, not about style: a schema need not repeat `type` to use `properties`.
+function createCompiler(schema: object | boolean, formats: SchemaFormats): Ajv | Ajv2020 {
+  // Strict about keywords and formats. Not strict about types, because a schema may use `properties` without `type`.
   const options: Options = {
     allErrors: true,
     strict: true,
@@ -50,10 +50,10 @@ function compilerOf(schema: object | boolean, formats: SchemaFormats): Ajv | Ajv
 
 function judge(validate: ValidateFunction, data: unknown): SchemaProblem[] {
   if (validate(data)) return [];
-  return (validate.errors ?? []).map((error) => ({ pointer: error.instancePath, text: textOf(error) }));
+  return (validate.errors ?? []).map((error) => ({ pointer: error.instancePath, text: formatError(error) }));
 }
 
-function textOf({ message = 'does not match the schema', params, keyword }: ErrorObject): string {
+function formatError({ message = 'does not match the schema', params, keyword }: ErrorObject): string {
   const named = params['additionalProperty'] ?? params['unevaluatedProperty'] ?? params['propertyName'];
   if (typeof named === 'string') return `${message}: ${JSON.stringify(named.slice(0, 80))}`;
   if (keyword === 'enum') return `${message}: ${JSON.stringify(params['allowedValues']).slice(0, 200)}`;

@@ -1,5 +1,5 @@
-// A canary that is a worker of its own: started on the candidate, asked by a probe until that says yes or the time is
-// over, and ended with all its children. Decides nothing about bundles; what it says is a hook's report.
+// A canary of kind `start`: starts a worker on the candidate, probes it until the probe passes or the timeout is over, and ends it
+// with all its children. Returns a hook report; the caller decides about bundles.
 
 import { join } from 'node:path';
 import type { CanaryConfig, HookConfig } from '../../core/config/config.js';
@@ -15,13 +15,13 @@ export interface StartedCanaryOptions extends Omit<HookOptions, 'hook' | 'scratc
   readonly clock: Clock;
 }
 
-/** Between two questions: a worker that has to read a policy first is not asked a hundred times. */
-const askAgainMs = 200;
+/** The pause between two probes, while the worker reads the policy. */
+const probeIntervalMs = 200;
 
 /**
- * Starts, asks, ends. Both commands see one `{scratch}`, where they can meet on a socket.
- * @returns `ok` only for a worker that lived when its probe had said yes
- * @throws WritError DISK_* when their directory cannot be made
+ * Starts the worker, probes it, and ends it. Both commands share one `{scratch}`, for example for a socket.
+ * @returns `ok` only if the worker was still running after the probe passed
+ * @throws WritError DISK_* if the scratch directory cannot be created
  */
 export async function runStartedCanary(
   canary: StartedCanary,
@@ -32,61 +32,61 @@ export async function runStartedCanary(
   const scratch = durable.makeScratch('canary.scratch', join(scratchRoot, 'canary-'));
   const ending = new AbortController();
   using joined = joinSignals(ending.signal, options.signal);
-  let said: Answer | undefined;
-  const run = runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) });
-  const end = run.catch(broken).then((report) => {
-    said = report;
+  let workerEnd: Answer | undefined;
+  const run = runHook({ ...options, scratch, signal: joined.signal, hook: withLaterTimeout(canary) });
+  const end = run.catch(toBrokenAnswer).then((report) => {
+    workerEnd = report;
   });
   try {
-    const { verdict, text } = await askUntilYes(canary, { ...options, scratch }, () => said);
+    const { verdict, text } = await probeUntilPassed(canary, { ...options, scratch }, () => workerEnd);
     return { verdict, text, durationMs: clock.monotonicMs() - begunMs };
   } finally {
-    // Its whole group, and under the sandbox everything that it has started.
+    // Ends its process group, and in the sandbox all processes that it started.
     ending.abort();
     await end;
     removeScratch('canary.remove', durable, scratch);
   }
 }
 
-/** Its own deadline comes after the last question's: who is ended by us has not died. */
-function outliving({ start, timeoutMs }: StartedCanary): HookConfig {
-  return { ...start, timeoutMs: 2 * timeoutMs + askAgainMs };
+/** @returns the start command with a timeout after that of the last probe, so that the timeout cannot end the worker first */
+function withLaterTimeout({ start, timeoutMs }: StartedCanary): HookConfig {
+  return { ...start, timeoutMs: 2 * timeoutMs + probeIntervalMs };
 }
 
-/** A command that could not even be run has no verdict. */
-function broken(error: unknown): Answer {
+/** A command that could not run has no verdict. */
+function toBrokenAnswer(error: unknown): Answer {
   const reason = error instanceof Error ? error.message : String(error);
   return { verdict: { kind: 'broken', reason }, text: reason };
 }
 
 type Answer = Pick<HookReport, 'verdict' | 'text'>;
 
-async function askUntilYes(
+async function probeUntilPassed(
   canary: StartedCanary,
   { clock, ...hookOptions }: StartedCanaryOptions & Pick<HookOptions, 'scratch'>,
-  whatWorkerSaid: () => Answer | undefined,
+  readWorkerEnd: () => Answer | undefined,
 ): Promise<Answer> {
   const { signal } = hookOptions;
   const endMs = clock.monotonicMs() + canary.timeoutMs;
-  let last = neverAsked;
+  let last = notProbed;
   for (;;) {
     const leftMs = endMs - clock.monotonicMs();
     if (leftMs <= 0 || signal?.aborted) return last;
     last = await runHook({ ...hookOptions, hook: { ...canary.probe, timeoutMs: leftMs } });
     const isYes = last.verdict.kind === 'ok' || last.verdict.kind === 'warned';
-    // A yes of a worker that is dead by now is a yes of somebody else, or was its last word.
-    if (isYes) await clock.sleep(askAgainMs, signal);
-    const ended = whatWorkerSaid();
-    if (ended !== undefined) return { verdict: verdictOfTheDead(ended.verdict), text: ended.text };
+    // After a passed probe, wait and check that the worker still runs: another process may have answered, or it may have died.
+    if (isYes) await clock.sleep(probeIntervalMs, signal);
+    const ended = readWorkerEnd();
+    if (ended !== undefined) return { verdict: judgeEarlyExit(ended.verdict), text: ended.text };
     if (isYes || last.verdict.kind === 'deferred') return last;
-    await clock.sleep(Math.min(askAgainMs, Math.max(endMs - clock.monotonicMs(), 0)), signal);
+    await clock.sleep(Math.min(probeIntervalMs, Math.max(endMs - clock.monotonicMs(), 0)), signal);
   }
 }
 
-const neverAsked: Answer = { verdict: { kind: 'broken', reason: 'no time was left to run it' }, text: '' };
+const notProbed: Answer = { verdict: { kind: 'broken', reason: 'no time was left to run it' }, text: '' };
 
-/** It had to stay: an exit code of its own choosing is a refusal, unless it says that it could not even begin. */
-function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {
+/** The worker had to keep running, so its early exit is a refusal, except for codes that mean that it could not start. */
+function judgeEarlyExit({ kind, reason }: HookVerdict): HookVerdict {
   switch (kind) {
     case 'refused':
     case 'warned':

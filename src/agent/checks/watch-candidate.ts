@@ -1,5 +1,5 @@
-// Whether a command that judges a candidate has changed it: the candidate is compared with itself. Only where nothing
-// keeps the command from it; changes nothing itself.
+// Detects whether a command that judges a candidate changed it, by a comparison of file metadata before and after. Skipped in the
+// sandbox, which mounts the candidate read-only. Reads only.
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
 import { walkTree } from '../generations/walk-tree.js';
@@ -12,16 +12,16 @@ export interface WatchOptions {
   readonly confine?: Pick<HookSandbox, 'sandbox'>;
 }
 
-/** @returns what tells, by bundle, CANDIDATE_CHANGED: what was judged are no longer the signed bytes */
+/** @returns a function that gives, by bundle, CANDIDATE_CHANGED: the checks judged bytes that are no longer the signed ones */
 export async function watchCandidate(
   options: WatchOptions,
 ): Promise<() => Promise<ReadonlyMap<string, WritError>>> {
   if (!(await canBeChanged(options))) return async () => new Map();
   const before = await fingerprints(options);
-  return async () => changesOf(before, await fingerprints(options), options);
+  return async () => findChanges(before, await fingerprints(options), options);
 }
 
-/** Not in the sandbox, where trees are mounted read-only; nor where it is missing and no command is run at all. */
+/** @returns false in the sandbox, which mounts trees read-only, and if the required sandbox is missing: then no command runs */
 async function canBeChanged({ confine }: WatchOptions): Promise<boolean> {
   if (confine === undefined) return true;
   try {
@@ -34,7 +34,7 @@ async function canBeChanged({ confine }: WatchOptions): Promise<boolean> {
 
 type Fingerprint = ReadonlyMap<string, string>;
 
-/** By root: the candidate generation and every tree. */
+/** @returns fingerprints by root: the candidate directory and every tree */
 async function fingerprints({
   bundles,
   candidatePath,
@@ -50,18 +50,18 @@ async function fingerprint(root: string): Promise<Fingerprint> {
   const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
   if (own === undefined) return new Map();
   const nodes = new Map([['.', identityOf(own)]]);
-  // Something has taken the place of a kept tree: it is the scrub's to find, and nothing below it is the candidate's.
+  // The root is no directory any more. The scrub reports that; nothing below it belongs to the candidate.
   if (!own.isDirectory()) return nodes;
   for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
   return nodes;
 }
 
-// Whoever puts the size and mtime back cannot put the ctime back.
+// Includes the ctime, because a process can restore the size and mtime, but not the ctime.
 function identityOf({ size, mtimeNs, ctimeNs, mode, ino }: fs.BigIntStats): string {
   return `${size} ${mtimeNs} ${ctimeNs} ${mode} ${ino}`;
 }
 
-function changesOf(
+function findChanges(
   before: ReadonlyMap<string, Fingerprint>,
   after: ReadonlyMap<string, Fingerprint>,
   { bundles, candidatePath }: WatchOptions,
@@ -71,13 +71,13 @@ function changesOf(
   for (const { config, treePath } of bundles) {
     const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
     if (path === undefined) continue;
-    // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
+    // Outweighs any verdict, because the checks judged bytes that are no longer the signed ones.
     changed.set(config.name, changeError(config.name, path, fs.existsSync(treePath)));
   }
   return changed;
 }
 
-/** A candidate that is gone was removed by any process that can write there, and not always by a check. */
+/** A removed candidate has a hint of its own, because any process that can write there may have removed it. */
 function changeError(bundle: string, path: string, exists: boolean): WritError {
   const facts = { bundle, path };
   if (exists) {

@@ -1,7 +1,7 @@
 // The answer of `writ check`: each check with its verdict and what it printed, what refused first. Pure: a verdict in, an
 // answer out.
 import type { SourceVerdict } from '../../agent/checks/check-source.js';
-import type { CheckReport } from '../../agent/checks/run-checks.js';
+import type { BundleCheckReport } from '../../agent/checks/run-checks.js';
 import type { BundleConfig } from '../../core/config/config.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { exitCodeOfKind, type WritError } from '../../core/errors.js';
@@ -71,15 +71,15 @@ function worstOf(problems: readonly WritError[]): WritError | undefined {
   return [...problems].sort((a, b) => weight(b) - weight(a))[0];
 }
 
-function isGood({ verdict: { kind } }: CheckReport): boolean {
+function isGood({ verdict: { kind } }: BundleCheckReport): boolean {
   return kind === 'ok' || kind === 'warned';
 }
 
-function inOrder(reports: readonly CheckReport[]): CheckReport[] {
+function inOrder(reports: readonly BundleCheckReport[]): BundleCheckReport[] {
   return [...reports.filter((one) => !isGood(one)), ...reports.filter(isGood)];
 }
 
-function reportLines(report: CheckReport): string[] {
+function reportLines(report: BundleCheckReport): string[] {
   const { bundle, name, verdict, text, durationMs } = report;
   const word = verdict.kind === 'ok' ? 'ok  ' : verdict.kind === 'warned' ? 'warn' : 'FAIL';
   const line = `  ${word}  ${bundle}: ${name} (${verdict.reason}, ${seconds(durationMs)})`;

@@ -34,7 +34,7 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   loadedBootId: 'agent/notify/boot-loaders.ts',
   loadPending: 'agent/notify/boot-loaders.ts',
   unloaded: 'agent/notify/run-loaders.ts',
-  unheardCanaries: 'agent/checks/unheard-canaries.ts',
+  unheardCanaries: 'agent/checks/silent-canaries.ts',
   retryAfterUntilMs: 'agent/cycle/refresh-trust.ts',
   stale: 'agent/freshness/stale-watch.ts',
   missed: 'agent/freshness/missed-releases.ts',

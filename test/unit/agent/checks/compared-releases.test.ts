@@ -2,7 +2,7 @@
 // without a policy, are not refused because of a size.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { changeBaseOf } from '../../../../src/agent/checks/check-candidate.js';
+import { chooseChangeBase } from '../../../../src/agent/checks/check-candidate.js';
 import type { BundleConfig } from '../../../../src/core/config/config.js';
 import type { ReleaseInfo } from '../../../../src/core/release/release.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
@@ -104,14 +104,14 @@ describe('changeBaseOf', () => {
 
   it('is the active release, also for a bundle that stays as it is', () => {
     for (const offered of [release(8), undefined]) {
-      const base = changeBaseOf(bundle, offered, { active });
+      const base = chooseChangeBase(bundle, offered, { active });
       assert.ok(base.kind === 'active' && base.manifest === manifest);
     }
   });
 
   it('is none for a release of the settled ones that were handed in', () => {
     const exempt = { kind: 'exempt', reason: 'settled before' };
-    assert.deepEqual(changeBaseOf(bundle, release(8), { active, settled: [release(8)] }), exempt);
-    assert.equal(changeBaseOf(bundle, release(8), { active, settled: [release(9)] }).kind, 'active');
+    assert.deepEqual(chooseChangeBase(bundle, release(8), { active, settled: [release(8)] }), exempt);
+    assert.equal(chooseChangeBase(bundle, release(8), { active, settled: [release(9)] }).kind, 'active');
   });
 });

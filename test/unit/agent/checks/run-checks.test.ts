@@ -3,9 +3,9 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
-  type CheckOptions,
   type CheckResult,
   type CheckSubject,
+  type RunChecksOptions,
   runChecks,
 } from '../../../../src/agent/checks/run-checks.js';
 import type { BundleConfig, CheckConfig } from '../../../../src/core/config/config.js';
@@ -38,7 +38,7 @@ interface Bundles {
   readonly [name: string]: BundleConfig['checks'];
 }
 
-async function run(bundles: Bundles, changes: Partial<CheckOptions> = {}): Promise<CheckResult> {
+async function run(bundles: Bundles, changes: Partial<RunChecksOptions> = {}): Promise<CheckResult> {
   using dir = tempDir();
   const subjects = Object.entries(bundles).map(([name, checks]) => subject(dir, name, checks));
   fs.mkdirSync(dir.join('scratch'), { mode: 0o700 });

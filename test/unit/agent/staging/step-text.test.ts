@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkStep } from '../../../../src/agent/checks/check-candidate.js';
-import type { CheckReport } from '../../../../src/agent/checks/run-checks.js';
+import type { BundleCheckReport } from '../../../../src/agent/checks/run-checks.js';
 import { countText } from '../../../../src/agent/staging/step-text.js';
 
-function report(name: string, kind: CheckReport['verdict']['kind'], text = ''): CheckReport {
+function report(name: string, kind: BundleCheckReport['verdict']['kind'], text = ''): BundleCheckReport {
   return { bundle: 'dns-edge', name, verdict: { kind, reason: 'exit 1' }, text, durationMs: 1 };
 }
 
