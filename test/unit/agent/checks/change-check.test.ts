@@ -20,15 +20,15 @@ function judge(bounds: Partial<ChangeCheckConfig>, before: Files, after: Files):
 
 const kindOf = ({ verdict: { kind } }: CheckAnswer): string => kind;
 
-describe('a check of the change', () => {
-  it('accepts what is within all bounds, and says the sizes', () => {
+describe('a change check', () => {
+  it('accepts a change within all bounds, and reports the sizes', () => {
     const bounds = { maxRemovedPercent: 50, bytesPercent: { min: 50, max: 200 }, files: ['a*'] };
     const answer = judge(bounds, { a: '12', b: '34' }, { a: '1234', c: '' });
     assert.equal(kindOf(answer), 'ok');
     assert.equal(answer.text, '2 -> 2 files, 4 B -> 4 B');
   });
 
-  it('refuses where more files are gone than may be', () => {
+  it('refuses if more files are removed than allowed', () => {
     const before = { a: '1', b: '1', c: '1', d: '1' };
     assert.equal(kindOf(judge({ maxRemovedPercent: 50 }, before, { a: '1', b: '1' })), 'ok');
     const answer = judge({ maxRemovedPercent: 50 }, before, { a: '1', x: '1', y: '1', z: '1' });
@@ -56,7 +56,7 @@ describe('a check of the change', () => {
     assert.equal(kindOf(judge({ bytesPercent: { min: 50, max: 200 } }, { a: '' }, { a: 'xxx' })), 'ok');
   });
 
-  it('refuses where a file that matches a glob is gone, or became empty', () => {
+  it('refuses if a file that matches a glob is removed or emptied', () => {
     const before = { 'views/eu.yaml': 'eu', 'views/us.yaml': 'us', 'notes.txt': 'note' };
     const after = { 'views/eu.yaml': '', 'notes.txt': '' };
     const answer = judge({ files: ['views/**'] }, before, after);
@@ -69,7 +69,7 @@ describe('a check of the change', () => {
     assert.equal(kindOf(judge({ files: ['views/**'] }, before, { ...before, 'notes.txt': '' })), 'ok');
   });
 
-  it('lets a file stay empty that was empty, and does not let it disappear', () => {
+  it('accepts a file that was already empty, and refuses its removal', () => {
     assert.equal(kindOf(judge({ files: ['on'] }, { on: '', a: '1' }, { on: '', a: '1' })), 'ok');
     assert.equal(kindOf(judge({ files: ['on'] }, { on: '', a: '1' }, { a: '1' })), 'refused');
   });
@@ -80,13 +80,13 @@ describe('a check of the change', () => {
     assert.equal(kindOf(judge({ files: ['new'] }, { a: '1' }, { a: '1', new: '' })), 'ok');
   });
 
-  it('names at most twenty files that are gone', () => {
+  it('names at most twenty removed files', () => {
     const names = Array.from({ length: 100 }, (_, index) => `f${index}`);
     const before = Object.fromEntries(names.map((name) => [name, '1']));
     assert.equal(judge({ files: ['f*'] }, before, { a: '1' }).text.split('\n').length, 20);
   });
 
-  it('compares nothing where the release is exempt, and says why', () => {
+  it('compares nothing if the release is exempt, and reports the reason', () => {
     const config: ChangeCheckConfig = { kind: 'change', name: 'size', maxRemovedPercent: 0 };
     const base: ChangeBase = { kind: 'exempt', reason: 'withdrawal' };
     const answer = runChangeCheck({ config, base, manifest: tree({}) });

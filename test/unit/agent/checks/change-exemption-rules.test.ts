@@ -22,15 +22,15 @@ describe('findChangeExemption', () => {
     assert.equal(find(undefined, release(7)), 'first release');
   });
 
-  it('exempts the release that a withdrawal of the active one leads back to', () => {
+  it('exempts the older release that replaces a withdrawn one', () => {
     assert.equal(find(3, release(1, [2, 3])), 'withdrawal');
   });
 
-  it('compares a newer release that withdraws the active one: its tree was on no host', () => {
+  it('compares a newer release that withdraws the active one, because its tree is new to the host', () => {
     assert.equal(find(3, release(4, [3])), undefined);
   });
 
-  it('compares a lower serial that withdraws only others, as after a change of the channel', () => {
+  it('compares a lower serial that withdraws only other releases, as after a change of the channel', () => {
     assert.equal(find(3, release(2, [1])), undefined);
     assert.equal(find(3, release(2)), undefined);
   });

@@ -1,5 +1,5 @@
-// Checks that compare a candidate with the active release: the built-in one, and a command with {current}. A way back, and a host
-// without a policy, are not refused because of a size.
+// Checks that compare a candidate with the active release: the built-in one, and a command with {current}. A return to an older
+// release, and a first release, are not refused because of their size.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { chooseChangeBase } from '../../../../src/agent/checks/check-candidate.js';
@@ -29,7 +29,7 @@ async function pulled({ host }: PublishedHost) {
   return { outcome, serial: bundles[0]?.toSerial, problem: bundles[0]?.problem };
 }
 
-describe('a check of the change on a host', () => {
+describe('a change check on a host', () => {
   it('accepts a first release, and refuses one that is too different from it', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [size] }] });
@@ -48,7 +48,7 @@ describe('a check of the change on a host', () => {
     assert.deepEqual((await pulled(published)).outcome, 'activated');
   });
 
-  it('lets a withdrawal lead back, whatever the sizes are', async () => {
+  it('accepts the older release after a withdrawal, whatever the sizes are', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [size] }] });
     await published.repository.publish({ list: list(10) });
@@ -70,7 +70,7 @@ describe('a check of the change on a host', () => {
     assert.equal((await pulled(published)).problem?.code, 'CHECK_FAILED');
   });
 
-  it('compares each bundle with its own active release, and lets the unchanged one be', async () => {
+  it('compares each bundle with its own active release, and accepts the unchanged one', async () => {
     using test = testHost({
       bundles: [
         { name: 'access', checks: [size] },
@@ -102,14 +102,14 @@ describe('changeBaseOf', () => {
   const manifest = { files: [manifestFile({ path: 'list', content: list(5) })] };
   const active = new Map([[bundle, { manifest, record: { release: release(7) } }]]);
 
-  it('is the active release, also for a bundle that stays as it is', () => {
+  it('is the active release, also for an unchanged bundle', () => {
     for (const offered of [release(8), undefined]) {
       const base = chooseChangeBase(bundle, offered, { active });
       assert.ok(base.kind === 'active' && base.manifest === manifest);
     }
   });
 
-  it('is none for a release of the settled ones that were handed in', () => {
+  it('is none for a settled release', () => {
     const exempt = { kind: 'exempt', reason: 'settled before' };
     assert.deepEqual(chooseChangeBase(bundle, release(8), { active, settled: [release(8)] }), exempt);
     assert.equal(chooseChangeBase(bundle, release(8), { active, settled: [release(9)] }).kind, 'active');

@@ -23,7 +23,7 @@ function places(text: string | Buffer, format: DocumentFormat = 'yaml'): string[
 }
 
 describe('formatOf', () => {
-  it('goes by the end of the name', () => {
+  it('depends on the extension', () => {
     assert.equal(formatOf('a/b.json'), 'json');
     assert.equal(formatOf('a/b.yaml'), 'yaml');
     assert.equal(formatOf('a/b.policy'), 'yaml');
@@ -36,7 +36,7 @@ describe('a YAML document', () => {
     assert.deepEqual(data(''), null);
   });
 
-  it('keeps a key named __proto__ a key', () => {
+  it('has a key __proto__ as a normal key', () => {
     const value = data('__proto__: {admin: true}\n') as object;
     assert.equal((value as { admin?: boolean }).admin, undefined);
     assert.ok(Object.hasOwn(value, '__proto__'));
@@ -60,7 +60,7 @@ describe('a YAML document', () => {
     });
   }
 
-  it('is refused when aliases multiply', () => {
+  it('is refused if aliases multiply', () => {
     const lines = ['a: &a [x, x, x, x, x, x, x, x, x]'];
     for (const [index, name] of [...'bcdefghi'].entries()) {
       const before = 'abcdefghi'[index];
@@ -69,7 +69,7 @@ describe('a YAML document', () => {
     assert.deepEqual(places(lines.join('\n')), ['1:1']);
   });
 
-  it('is refused when it is nested without end, in whatever way', () => {
+  it('is refused if it is nested too deeply, in each notation', () => {
     assert.deepEqual(places('['.repeat(20_000)), ['1:1']);
     assert.deepEqual(places(`${'{a: '.repeat(20_000)}1`), ['1:1']);
     assert.deepEqual(places(`${'- '.repeat(20_000)}1`), ['1:1']);
@@ -84,16 +84,16 @@ describe('a YAML document', () => {
     );
   });
 
-  it('is refused when aliases nest without end', () => {
+  it('is refused if aliases nest without end', () => {
     const lines = Array.from({ length: 300 }, (_, index) => `a${index}: &a${index} [*a${index - 1}]`);
     assert.deepEqual(places(['a-1: &a-1 x', ...lines].join('\n')), ['1:1']);
   });
 
-  it('is refused when it is not UTF-8', () => {
+  it('is refused if it is not UTF-8', () => {
     assert.deepEqual(places(Buffer.from([0x61, 0x3a, 0x20, 0xff])), ['1:1']);
   });
 
-  it('finds the place of a pointer, or of what is around it', () => {
+  it('has the position of a pointer, or of its nearest parent', () => {
     const document = read('a:\n  - x\n  - b~/: 1\n7: y\n');
     assert.ok(document.kind === 'data');
     assert.deepEqual(
@@ -110,18 +110,18 @@ describe('a JSON document', () => {
     assert.deepEqual(data('{"a":[1.5,"x"]}', 'json'), { a: [1.5, 'x'] });
   });
 
-  it('is held to JSON, which YAML is not', () => {
+  it('is parsed as strict JSON and not as YAML', () => {
     assert.deepEqual(places('{a: 1}', 'json'), ['1:2']);
     assert.deepEqual(places('{"a": 1,\n "b": 2,\n}', 'json'), ['3:1']);
     assert.deepEqual(places('# policy\n{}', 'json'), ['1:1']);
     assert.deepEqual(places('\ufeff{}', 'json'), ['1:1']);
   });
 
-  it('names every member that is there twice', () => {
+  it('reports every duplicate member', () => {
     assert.deepEqual(places('{\n  "a": 1,\n  "a": 2,\n  "a": 3\n}', 'json'), ['3:3', '4:3']);
   });
 
-  it('finds the place of a pointer', () => {
+  it('has the position of a pointer', () => {
     const document = read('{\n  "a": [\n    1,\n    "x"\n  ]\n}', 'json');
     assert.ok(document.kind === 'data');
     assert.deepEqual(

@@ -48,7 +48,7 @@ const schema = JSON.stringify({
 });
 
 describe('runParseCheck', () => {
-  it('passes files that parse', async () => {
+  it('accepts files that parse', async () => {
     const { verdict, text } = await check({ files: { 'a.yaml': 'a: 1\n', 'b.json': '{}', 'c.txt': ': [' } });
     assert.equal(verdict.kind, 'ok');
     assert.match(text, /2 files/);
@@ -65,7 +65,7 @@ describe('runParseCheck', () => {
     );
   });
 
-  it('refuses what does not match the schema, with line, column and pointer', async () => {
+  it('refuses data that do not match the schema, with line, column and pointer', async () => {
     const files = { 'a.yaml': 'port: 53\nhost: 10.0.0.1\n', 'b.yaml': 'host: here\nport: many\n' };
     const { verdict, text } = await check({ files, hostSchema: schema });
     assert.equal(verdict.kind, 'refused');
@@ -78,7 +78,7 @@ describe('runParseCheck', () => {
     );
   });
 
-  it('takes a schema of the bundle, and does not hold it against itself', async () => {
+  it('uses a schema of the bundle, and does not validate it with itself', async () => {
     const config = { schema: 'bundle:s.json' };
     const good = await check({ files: { 's.json': schema, 'a.yaml': 'port: 1\n' }, config });
     assert.equal(good.verdict.kind, 'ok');
@@ -86,7 +86,7 @@ describe('runParseCheck', () => {
     assert.equal(bad.verdict.kind, 'refused');
   });
 
-  it('blames the bundle for its own schema, and the host for the host’s', async () => {
+  it('refuses the bundle for its own unusable schema, and gives no verdict for a schema of the host', async () => {
     const files = { 'a.yaml': 'port: 1\n' };
     const own = { ...files, 's.json': '{"type":"strnig"}' };
     const config = { schema: 'bundle:s.json' };
@@ -105,23 +105,23 @@ describe('runParseCheck', () => {
     assert.equal(text.split('\n').length, 21);
   });
 
-  it('warns when no file matches', async () => {
+  it('warns if no file matches', async () => {
     const { verdict } = await check({ files: { 'a.txt': '' } });
     assert.equal(verdict.kind, 'warned');
   });
 
-  it('ends when it is interrupted', async () => {
+  it('ends after an abort', async () => {
     const { verdict } = await check({ files: { 'a.yaml': '' }, signal: AbortSignal.abort() });
     assert.equal(verdict.reason, 'interrupted');
   });
 });
 
-/** A schema whose pattern backtracks for ever: only the end of the thread ends it. */
+/** A schema with a pattern that backtracks without end: only the end of the thread stops it. */
 const endless = JSON.stringify({ type: 'string', pattern: '^(a+)+$' });
 const stuck = { 'a.yaml': '"a"\n', 'b.yaml': `"${'a'.repeat(50)}!"\n` };
 const timeoutMs = 6000;
 
-/** Its only sleep, which is the deadline of the check, ends when the thread has said that it reads this file. */
+/** The only sleep is the deadline of the check. It ends when the thread has reported that it reads this file. */
 function clockUntilReading(t: TestContext, path: string): Clock {
   const clock = fakeClock();
   const { emit } = Worker.prototype;
@@ -135,13 +135,13 @@ function clockUntilReading(t: TestContext, path: string): Clock {
   return { ...clock, sleep: () => reading };
 }
 
-describe('what ends a check of files', () => {
+describe('the cause of an ended parse check', () => {
   const refused = ({ verdict, exceeded, hint }: CheckAnswer): unknown => {
     assert.match(hint ?? '', new RegExp(`smaller or simpler ${exceeded?.file}`));
     return [verdict.kind, verdict.reason, exceeded];
   };
 
-  it('is the release, where a file takes more memory than the check may have', async () => {
+  it('is the release if a file needs more memory than the check may use', async () => {
     const list = `[${'"x", '.repeat(1_500_000)}"x"]`;
     const config = { maxMemoryBytes: 32_000_000 };
     assert.deepEqual(refused(await check({ files: { 'a.yaml': '1', 'b.yaml': list }, config })), [
@@ -151,7 +151,7 @@ describe('what ends a check of files', () => {
     ]);
   });
 
-  it('is the release, where a file, or its own schema, is too large to be tried', async () => {
+  it('is the release if a file or its own schema is too large to parse', async () => {
     const large = Buffer.alloc(8_000_001, '#');
     const config = { maxMemoryBytes: 32_000_000 };
     const exceeded = { bound: 'memory', file: 'a.yaml' };
@@ -161,7 +161,7 @@ describe('what ends a check of files', () => {
     assert.deepEqual(own.exceeded, { bound: 'memory', file: 's.txt' });
   });
 
-  it('is the release, where a file takes all of the processor time', async (t) => {
+  it('is the release if a file uses all of the processor time', async (t) => {
     const clock = clockUntilReading(t, 'b.yaml');
     const setup = { files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs: () => timeoutMs, clock };
     assert.deepEqual(refused(await check(setup)), [
@@ -171,7 +171,7 @@ describe('what ends a check of files', () => {
     ]);
   });
 
-  it('is the release, where a file takes more stack than there is', async () => {
+  it('is the release if a file needs more stack than the thread has', async () => {
     const hostSchema = JSON.stringify({ type: 'string', pattern: '^(a|b)*$' });
     const files = { 'a.yaml': '"a"\n', 'b.json': `"${'a'.repeat(20_000_000)}"` };
     assert.deepEqual(refused(await check({ files, hostSchema, config: { maxMemoryBytes: 256_000_000 } })), [
@@ -181,7 +181,7 @@ describe('what ends a check of files', () => {
     ]);
   });
 
-  it('is the host, which is said with its own hint, where the thread was kept waiting or nobody knows', async (t) => {
+  it('is the host, with a hint of its own, if the thread got too little or an unknown processor time', async (t) => {
     for (const cpuMs of [() => timeoutMs / 2, () => undefined]) {
       const clock = clockUntilReading(t, 'b.yaml');
       const { verdict, exceeded, hint } = await check({
@@ -192,13 +192,13 @@ describe('what ends a check of files', () => {
     }
   });
 
-  it('is the host, where the time was over before anything was read', async () => {
+  it('is the host if the time was over before the first file', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const { verdict } = await check({ files: stuck, hostSchema: endless, clock, cpuMs: () => 1e9 });
     assert.deepEqual(verdict, { kind: 'broken', reason: 'timed out' });
   });
 
-  it('is the host, where it is the host’s own schema that takes too much', async () => {
+  it('is the host if its own schema exceeds a bound', async () => {
     const many = Array.from({ length: 400_000 }, (_, index) => [`a${index}`, { type: 'string' }]);
     const huge = JSON.stringify({ properties: Object.fromEntries(many) });
     const files = { 'a.yaml': 'a: 1\n' };

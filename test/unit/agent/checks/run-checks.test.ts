@@ -75,7 +75,7 @@ describe('runChecks', () => {
     assert.deepEqual(codesOf(result), {});
   });
 
-  it('holds each bundle to its own checks', async () => {
+  it('runs only the checks of each bundle on it', async () => {
     const result = await run({
       good: [check('a', 'exit 0')],
       bad: [check('a', 'echo zone is broken; exit 1')],
@@ -88,7 +88,7 @@ describe('runChecks', () => {
     assert.equal(facts['output'], 'zone is broken');
   });
 
-  it('refuses by a bound that a file exceeds, and names bound and file', async () => {
+  it('refuses a file that exceeds a bound, and names bound and file', async () => {
     const tiny = {
       kind: 'parse',
       name: 'c',
@@ -103,7 +103,7 @@ describe('runChecks', () => {
     assert.match(hint, /simpler a\.yaml, or raise `memory` of the check/);
   });
 
-  it('says what helps once: beside the message, and not in it', async () => {
+  it('has the hint once, outside the message', async () => {
     const unusable = {
       kind: 'parse',
       name: 'c',
@@ -119,7 +119,7 @@ describe('runChecks', () => {
     assert.doesNotMatch(message, /Fix the schema/);
   });
 
-  it('goes on after a refusal, and a refusal is worse than a broken or deferring check', async () => {
+  it('continues after a refusal, which outweighs a broken or deferring check', async () => {
     const result = await run({
       one: [check('a', 'exit 75'), check('b', 'exit 1'), check('c', 'exit 99'), check('d', 'exit 0')],
       two: [check('a', 'exit 75'), check('b', 'exit 99')],
@@ -129,7 +129,7 @@ describe('runChecks', () => {
     assert.equal(result.problems.get('one')?.facts['check'], 'b');
   });
 
-  it('shows the active generation', async () => {
+  it('gives the active generation to commands', async () => {
     using current = tempDir();
     fs.writeFileSync(current.join('mark'), 'active');
     const result = await run({ one: [check('a', 'cat "$3/mark"')] }, { currentPath: current.path });
@@ -147,13 +147,13 @@ describe('runChecks', () => {
     'removes the tree': 'rm -r "$2"',
   };
   for (const [name, script] of Object.entries(tampering)) {
-    it(`finds out when a check ${name}, even if it refuses`, async () => {
+    it(`detects that a check ${name}, even if it refuses`, async () => {
       const result = await run({ one: [check('a', `${script}; exit 1`)], two: [check('a', 'exit 0')] });
       assert.deepEqual(codesOf(result), { one: 'CANDIDATE_CHANGED' });
     });
   }
 
-  it('holds a change of the generation itself against every bundle', async () => {
+  it('reports a change of the candidate directory for every bundle', async () => {
     const result = await run({
       one: [check('a', 'ln -sfn /etc "$1/two"')],
       two: [check('a', 'exit 0')],
@@ -161,13 +161,13 @@ describe('runChecks', () => {
     assert.deepEqual(codesOf(result), { one: 'CANDIDATE_CHANGED', two: 'CANDIDATE_CHANGED' });
   });
 
-  it('reads nothing when there is nothing to check', async () => {
+  it('reads nothing without a check', async () => {
     const result = await run({ one: [] }, { candidatePath: '/nonexistent' });
     assert.deepEqual(result.reports, []);
     assert.equal(result.problems.size, 0);
   });
 
-  it('throws when it is interrupted', async () => {
+  it('throws after an abort', async () => {
     const signal = AbortSignal.abort();
     await assert.rejects(run({ one: [check('a', 'exit 0')] }, { signal }), { code: 'INTERRUPTED' });
   });

@@ -21,18 +21,18 @@ describe('compilePolicySchema', () => {
     additionalProperties: false,
   };
 
-  it('finds nothing in data that fit', () => {
+  it('accepts data that match', () => {
     assert.deepEqual(judge(schema, { allow: ['a'], mode: 'on' }), []);
   });
 
-  it('names every place that does not fit', () => {
+  it('reports every position that does not match', () => {
     const problems = judge(schema, { allow: ['a', 1, 2], mode: 'x', extra: 1 });
     assert.deepEqual(problems.map(({ pointer }) => pointer).sort(), ['', '/allow/1', '/allow/2', '/mode']);
     assert.ok(problems.some(({ text }) => text.includes('"extra"')));
     assert.ok(problems.some(({ text }) => text.includes('"off"')));
   });
 
-  it('knows draft 2020-12 by default and draft 7 by its name', () => {
+  it('uses draft 2020-12 by default and draft 7 by its name', () => {
     const tuple = { prefixItems: [{ type: 'number' }], items: false };
     assert.equal(judge(tuple, ['x']).length, 1);
     const old = {
@@ -44,17 +44,17 @@ describe('compilePolicySchema', () => {
     assert.equal(judge(old, [1, 2]).length, 1);
   });
 
-  it('uses the formats it is given', () => {
+  it('uses the given formats', () => {
     assert.equal(judge({ type: 'string', format: 'even' }, 'odd').length, 1);
     assertUnusable({ type: 'string', format: 'uneven' });
   });
 
-  it('takes a schema that is true or false', () => {
+  it('accepts a schema that is true or false', () => {
     assert.equal(judge(true, 1).length, 0);
     assert.equal(judge(false, 1).length, 1);
   });
 
-  it('refuses what is no schema, a typo in a keyword, and a reference to elsewhere', () => {
+  it('rejects an invalid schema, an unknown keyword, and an external reference', () => {
     for (const wrong of [null, 1, 'x', [], { type: 'strnig' }, { requierd: ['a'] }]) assertUnusable(wrong);
     assertUnusable({ $ref: 'https://example.net/schema.json' });
     assertUnusable({ pattern: '(' });

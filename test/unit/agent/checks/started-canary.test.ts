@@ -18,7 +18,7 @@ interface Case {
   readonly time?: 'real' | 'skipped';
 }
 
-/** Scripts of a worker and of its probe; both know the directory `{scratch}` and, outside of it, `$0`. */
+/** Scripts of a worker and of its probe; both get the directory `{scratch}` and, outside of it, `$0`. */
 async function canary(dir: TempDir, options: Case): Promise<HookReport> {
   const { start, probe, timeoutMs = 60_000, signal, time = 'real' } = options;
   const root = dir.join('staging');
@@ -43,7 +43,7 @@ async function canary(dir: TempDir, options: Case): Promise<HookReport> {
   return report;
 }
 
-/** Its pauses last long and are skipped: what is left for each question is long for a real process. */
+/** A clock with skipped pauses, so that the rest of the timeout is long enough for each probe as a real process. */
 function skippingPauses(): Clock {
   const clock = fakeClock({ mode: 'skip' });
   return { ...clock, sleep: (delayMs, signal) => clock.sleep(500 * delayMs, signal) };
@@ -51,8 +51,8 @@ function skippingPauses(): Clock {
 
 const stay = 'exec sleep 600';
 
-describe('a canary that is a worker of its own', () => {
-  it('says yes when its probe does and it lives; it is ended with its children', async () => {
+describe('a started canary', () => {
+  it('accepts if its probe passes and its worker still runs, and ends with its children', async () => {
     using dir = tempDir();
     const start = `echo $$ > $0/pids; sleep 60 & echo $! >> $0/pids; echo ready > $1/socket; wait`;
     const { verdict } = await canary(dir, { start, probe: 'grep -q ready $1/socket' });
@@ -62,7 +62,7 @@ describe('a canary that is a worker of its own', () => {
     for (const pid of pids) assert.ok(await isGone(pid), `${pid} lives on`);
   });
 
-  it('is asked until it says yes', async () => {
+  it('is probed until the probe passes', async () => {
     using dir = tempDir();
     const probe = 'echo >> $0/asked; [ $(wc -l < $0/asked) -ge 3 ]';
     const { verdict } = await canary(dir, { start: stay, probe });
@@ -70,7 +70,7 @@ describe('a canary that is a worker of its own', () => {
     assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, 3);
   });
 
-  it('refuses when the time is over and its probe has not said yes', async () => {
+  it('refuses if its probe has not passed within the timeout', async () => {
     using dir = tempDir();
     const { verdict, text } = await canary(dir, {
       start: stay,
@@ -81,7 +81,7 @@ describe('a canary that is a worker of its own', () => {
     assert.deepEqual([verdict.kind, text], ['refused', 'policy 4']);
   });
 
-  it('gives no verdict when its probe could not be run, or hangs', async () => {
+  it('gives no verdict if its probe cannot run, or hangs', async () => {
     using dir = tempDir();
     const absent = await canary(dir, {
       start: stay,
@@ -95,7 +95,7 @@ describe('a canary that is a worker of its own', () => {
     assert.equal(hangs.verdict.kind, 'broken');
   });
 
-  it('that says "not now" is not asked again', async () => {
+  it('that defers is not probed again', async () => {
     using dir = tempDir();
     const { verdict } = await canary(dir, { start: stay, probe: 'echo >> $0/asked; exit 75' });
     assert.equal(verdict.kind, 'deferred');
@@ -111,7 +111,7 @@ describe('a canary that is a worker of its own', () => {
     ['"not now"', 'exit 75', 'deferred'],
   ] as const;
   for (const [what, start, expected] of ends) {
-    it(`that ends by itself with ${what} is ${expected}, whatever its probe says`, async () => {
+    it(`that ends by itself with ${what} is ${expected}, whatever its probe returns`, async () => {
       using dir = tempDir();
       for (const probe of ['exit 0', 'exit 1']) {
         fs.rmSync(dir.join('staging'), { recursive: true, force: true });
@@ -121,16 +121,16 @@ describe('a canary that is a worker of its own', () => {
     });
   }
 
-  it('that dies of the question has not said yes', async () => {
+  it('that dies of its probe does not accept', async () => {
     using dir = tempDir();
     const start = 'echo $$ > $0/pid; until [ -e $1/asked ]; do sleep 0.02; done; echo "no such zone"; exit 3';
-    // Its yes comes behind the death, however long that takes on a busy machine.
+    // The probe passes only after the death, also on a busy machine.
     const seen = 'until [ -s $0/pid ]; do sleep 0.02; done; while kill -0 $(cat $0/pid); do sleep 0.02; done';
     const { verdict, text } = await canary(dir, { start, probe: `touch $1/asked; ${seen} 2>&1; exit 0` });
     assert.deepEqual([verdict.kind, text], ['refused', 'no such zone']);
   });
 
-  it('ends with the cycle that asks it', async () => {
+  it('ends with its cycle', async () => {
     using dir = tempDir();
     const ending = new AbortController();
     const asked = canary(dir, { start: `echo $$ > $0/pid; ${stay}`, probe: 'exit 1', signal: ending.signal });

@@ -1,4 +1,4 @@
-// What is watched of a candidate while commands judge it, where a kept tree is no directory any more.
+// Detection of changes in a candidate while commands judge it, if a retained tree is no directory any more.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -13,9 +13,9 @@ const takers: Readonly<Record<string, (path: string, outside: string) => void>> 
   nothing: () => undefined,
 };
 
-describe('a candidate of which a kept tree was replaced', () => {
+describe('a candidate with a replaced tree', () => {
   for (const [name, take] of Object.entries(takers)) {
-    it(`by ${name} is watched all the same, and what lies elsewhere is not`, async () => {
+    it(`by ${name} is compared, without the files elsewhere`, async () => {
       using dir = tempDir();
       const [candidatePath, treePath, outside] = [
         dir.join('candidate'),
