@@ -101,9 +101,9 @@ async function observeRun(
   worker: string,
   { known, isGone, clock }: RunQuestion,
 ): Promise<ObservedRun | undefined> {
-  const { identity, lifeIdentity = identity, endsSince, failure } = driver;
+  const { identity, runIdentity = identity, endsSince, failure } = driver;
   try {
-    const process = await lifeIdentity?.(worker);
+    const process = await runIdentity?.(worker);
     const asked = { askedAtMs: clock.nowMs(), bootMs: clock.bootMs() };
     const isEnded = process === undefined && hasEnded(known?.process ?? '');
     const record = await endsSince?.(worker, known?.mark);

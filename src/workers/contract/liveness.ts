@@ -1,23 +1,23 @@
-// Whether a worker lives that may be away for a moment, as one that reloads or connects again. Owns how often it is
-// looked for; what a look sees is the driver's.
+// Repeats the liveness check of a worker that may be absent for a moment, such as during a reload or a reconnect. The driver reads
+// the liveness; this file decides how often.
 import type { Clock } from '../../platform/time/clock.js';
 import type { Driver, Liveness } from './driver.js';
 
-export interface Patience {
+export interface LivenessGrace {
   readonly clock: Clock;
-  /** How long one that lives may be away; 0 looks once. */
+  /** How long a running worker may be absent; 0: one check. */
   readonly graceMs: number;
 }
 
-/** The time in which a worker may be away: once for each notification, and once for each time that it was there. */
+/** The grace period in which a worker may be absent: one after each notification, and one after each time that it was alive. */
 export interface AnswerGrace {
-  /** The worker is notified now. @param timeoutMs of its answer: as long as that it may take to be there again */
+  /** Starts the grace period of a notification. @param timeoutMs of its answer, which is also the length of the period */
   notified(worker: string, timeoutMs: number): void;
-  /** @returns as livenessWithin; one that was dead at the end of its grace is looked for once, until it is back */
-  within(worker: string, look: () => Promise<Liveness>): Promise<Liveness>;
+  /** @returns as livenessWithin; a worker that was dead after its grace period has one check each time, until it is back */
+  within(worker: string, readLiveness: () => Promise<Liveness>): Promise<Liveness>;
 }
 
-/** @param leastMs for who reloads by another's word */
+/** @param leastMs for a worker that reloads without a notification of this host */
 export function createAnswerGrace(clock: Clock, leastMs: number): AnswerGrace {
   const untilMs = new Map<string, number>();
   const dead = new Set<string>();
@@ -28,8 +28,8 @@ export function createAnswerGrace(clock: Clock, leastMs: number): AnswerGrace {
       untilMs.set(worker, clock.monotonicMs() + timeoutMs);
       dead.delete(worker);
     },
-    within: async (worker, look) => {
-      const seen = await livenessWithin({ clock, graceMs: graceMs(worker) }, look);
+    within: async (worker, readLiveness) => {
+      const seen = await livenessWithin({ clock, graceMs: graceMs(worker) }, readLiveness);
       if (seen === 'dead') dead.add(worker);
       else dead.delete(worker);
       return seen;
@@ -37,18 +37,18 @@ export function createAnswerGrace(clock: Clock, leastMs: number): AnswerGrace {
   };
 }
 
-const lookAgainMs = 50;
+const pollIntervalMs = 50;
 
-/** @returns what the last look saw: the first that is not `dead`, or the one at the end of the grace */
+/** @returns the first liveness that is not `dead`, or the one at the end of the grace period */
 export async function livenessWithin(
-  { clock, graceMs }: Patience,
-  look: () => Promise<Liveness>,
+  { clock, graceMs }: LivenessGrace,
+  readLiveness: () => Promise<Liveness>,
 ): Promise<Liveness> {
   const endMs = clock.monotonicMs() + graceMs;
   for (;;) {
-    const seen = await look();
+    const seen = await readLiveness();
     if (seen !== 'dead' || clock.monotonicMs() >= endMs) return seen;
-    await clock.sleep(lookAgainMs);
+    await clock.sleep(pollIntervalMs);
   }
 }
 
@@ -58,12 +58,12 @@ export async function deadAnswerText(driver: Driver, worker: string, text: strin
   return why === undefined ? `answered, then died: ${text}` : deadText(why, text);
 }
 
-/** @returns the text of a worker that answered, though a missing file makes it count as dead */
+/** @returns the text of a worker that answered, although a missing file makes it count as dead */
 export function deadText(why: string, text: string): string {
   return `counts as dead: ${why}; its answer was: ${text}`;
 }
 
-/** @returns why a worker counts as dead, where the configuration may be the cause, as a pid file that does not exist */
+/** @returns why a worker counts as dead, if the configuration may be the cause, such as a missing pid file; otherwise undefined */
 export async function findDeathHint(
   driver: Pick<Driver, 'process'>,
   worker: string,

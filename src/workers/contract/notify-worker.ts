@@ -1,5 +1,5 @@
-// Notifies one worker and holds its driver to what it may claim: the one way in which the agent asks a driver.
-// A worker that answered and then died uses no generation, whatever it said. Never decides an outcome.
+// Notifies one worker through its driver, and limits the answer to what the driver can know. Every notification of the agent
+// uses it. A worker that answered and then died uses no generation. Does not decide an outcome.
 import { unreachable } from './answer.js';
 import type { Answer, Driver, ResetOptions } from './driver.js';
 import { deadAnswerText } from './liveness.js';
@@ -7,8 +7,8 @@ import { deadAnswerText } from './liveness.js';
 export type NotifyVerb = 'reset' | 'restart';
 
 /**
- * @param verb `restart` falls back to `reset` where the driver has no such verb: the worker must be notified in any case
- * @returns `confirmed` only from a driver whose answers prove something, and never for a worker that is dead
+ * @param verb `restart` falls back to `reset` if the driver has no such verb, because the worker must be notified in any case
+ * @returns `confirmed` only from a driver of class `true`, and never for a dead worker
  */
 export async function notifyWorker(
   driver: Driver,
@@ -19,20 +19,20 @@ export async function notifyWorker(
   const restarts = verb === 'restart' && driver.restart !== undefined;
   const answer = restarts
     ? asNotified(await driver.restart?.(worker, reset))
-    : honest(driver, await driver.reset(worker, reset));
+    : limitToClass(driver, await driver.reset(worker, reset));
   if (answer.kind !== 'confirmed' && answer.kind !== 'notified') return answer;
   const liveness = await driver.liveness?.(worker);
   return liveness === 'dead' ? unreachable(await deadAnswerText(driver, worker, answer.text)) : answer;
 }
 
-/** A driver whose answers prove nothing cannot confirm, whatever its file says. */
-function honest(driver: Driver, answer: Answer): Answer {
+/** Only a driver of class `true` can confirm, whatever its answer claims. */
+function limitToClass(driver: Driver, answer: Answer): Answer {
   return answer.kind === 'confirmed' && driver.verdictClass !== 'true'
     ? { ...answer, kind: 'notified' }
     : answer;
 }
 
-/** A process that is up again has read something; what it read, nobody has said. */
+/** A restarted process has read a generation, and it is unknown which one. */
 function asNotified(answer: Answer = unreachable('no answer')): Answer {
   return answer.kind === 'confirmed' ? { ...answer, kind: 'notified' } : answer;
 }

@@ -123,7 +123,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
     identity: async (worker) => identityOf(placeOf(worker)?.[1]),
-    lifeIdentity: async (worker) => lifeOf(placeOf(worker)?.[1]),
+    runIdentity: async (worker) => lifeOf(placeOf(worker)?.[1]),
     liveness: (worker) =>
       livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>
         placeOf(worker) === undefined ? 'dead' : 'alive',

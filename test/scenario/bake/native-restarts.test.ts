@@ -31,7 +31,7 @@ function nativeWorld(): NativeWorld {
   const processes: ChildProcess[] = [];
   let agent: Setup | undefined;
   let worker: RawWorker | undefined;
-  driver.lifeIdentity = async (name) => agent?.driver.lifeIdentity?.(name);
+  driver.runIdentity = async (name) => agent?.driver.runIdentity?.(name);
   const baking = bakingHost(driver);
   const restartAgent = async (): Promise<void> => {
     await agent?.[Symbol.asyncDispose]();
