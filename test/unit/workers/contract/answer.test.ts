@@ -4,13 +4,13 @@ import { notified, tailOf } from '../../../../src/workers/contract/answer.js';
 import { parseXmlRpcAnswer } from '../../../../src/workers/protocols/xml-rpc.js';
 import { createExpectation } from '../../../../src/workers/shared/expectation.js';
 
-/** As much as any driver reads. */
+/** The most bytes that a driver reads. */
 const flood = 64_000;
 
-/** Of the thread that everybody else waits for; what is asked for here took seconds. */
+/** Limit for the main thread. Slow patterns took seconds for these inputs. */
 const maxBlockedMs = 1000;
 
-/** By the processor's time: a busy machine is no fault of ours. */
+/** Measured as processor time, which does not depend on the load of the machine. */
 function blockedMs(act: () => unknown): number {
   const before = process.cpuUsage();
   act();
@@ -19,21 +19,21 @@ function blockedMs(act: () => unknown): number {
 }
 
 describe('an answer', () => {
-  it('is one line, without what is blank', () => {
+  it('is one line, without blank lines', () => {
     assert.equal(notified(' a \r\n\n  \n\tb c \n').text, 'a | b c');
     assert.equal(notified('\n \n').text, '');
   });
 
-  it('has nothing that drives a terminal', () => {
+  it('has no characters that control a terminal', () => {
     assert.equal(notified('a\u001b[2J\u202eb').text, 'a\uFFFD[2J\uFFFDb');
   });
 
-  it('of spaces holds nobody up', () => {
+  it('of spaces is shortened at once', () => {
     const spaces = `x${' '.repeat(flood)}x`;
     assert.ok(blockedMs(() => tailOf(spaces, 10)) < maxBlockedMs);
   });
 
-  it('that is expected may end in line ends, and in nothing else', () => {
+  it('that is expected may end with line ends only', () => {
     const { judge } = createExpectation({ expect: 'ok\n' });
     const asIs = (text: string): string => text;
     for (const text of ['ok', 'ok\n', 'ok\r\n\n\r\n']) assert.equal(judge(text, asIs), 'yes', text);

@@ -9,12 +9,12 @@ import { standRows } from '../../../kit/workers/driver-stands.js';
 
 const target = { generation: 7, path: '/policy/generations/7' };
 
-/** Long enough for a busy machine; a case that waits for silence asks for less. */
+/** The default is long enough for a busy machine; a case that waits for silence uses less. */
 function notify(driver: Driver, worker: string, timeoutMs = 60_000): Promise<Answer> {
   return notifyWorker(driver, worker, { target, timeoutMs });
 }
 
-/** A driver that waits for what never comes waits until the deadline; every other answer has time to come. */
+/** Short for a driver that waits without an answer until the deadline; long for every other answer. */
 function timeoutFor(expected: Answer['kind']): number {
   return expected === 'unreachable' ? 400 : 60_000;
 }
@@ -25,12 +25,12 @@ async function withStand(row: StandRow, play: (stand: DriverStand) => Promise<vo
   await play(stand);
 }
 
-/** A worker is told as one that is gone when it is not of the set: by the agent, nobody is. */
+/** The agent notifies listed members only. */
 async function isListed({ driver }: DriverStand, worker: string): Promise<boolean> {
   return (await driver.members()).includes(worker);
 }
 
-// Most of it is waiting: rows side by side.
+// Rows run in parallel, because they mostly wait.
 describe('a worker', { concurrency: 4 }, () => {
   for (const row of standRows) {
     describe(`of ${row.name}`, () => {
@@ -49,7 +49,7 @@ describe('a worker', { concurrency: 4 }, () => {
           const [a] = stand.workers;
           await stand.set(a, 'refuses');
           await stand.driver.members();
-          // A master that refuses is silent: its deadline must pass.
+          // A master process that refuses is silent until the deadline.
           assert.equal((await notify(stand.driver, a, timeoutFor(row.refuses))).kind, row.refuses);
         }));
 
@@ -72,7 +72,7 @@ describe('a worker', { concurrency: 4 }, () => {
           assert.equal((await notify(stand.driver, a, timeoutFor(row.dead))).kind, row.dead);
         }));
 
-      it('of which half of the set is dead', () =>
+      it('of a group with another dead worker', () =>
         withStand(row, async (stand) => {
           const [a, b] = stand.workers;
           await stand.set(a, 'works');

@@ -1,5 +1,5 @@
-// Whoever listens at the socket of a worker: the same rogues behind each driver that asks one. None is believed, none
-// makes a driver throw, wait beyond its deadline, or keep what it floods.
+// A hostile process at the socket of a worker, for each driver that connects to one. It is never confirmed, and cannot make a
+// driver throw, wait beyond its deadline, or store a flood.
 import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ const drivers: Readonly<Record<string, (path: string) => Driver>> = {
   supervisord: (path) => driverOf({ supervisord: path, processes: ['web:a'], signal: 'HUP' }),
 };
 
-/** Writes without end, as fast as the other side reads; what it has written stands in `bytes`. */
+/** Writes without end, as fast as the other side reads, and counts the bytes. */
 function flood(socket: Socket, text: string, written: { bytes: number }): void {
   const chunk = Buffer.from(text.repeat(65_536));
   const more = (): void => {
@@ -47,10 +47,10 @@ const rogues: Readonly<Record<string, Rogue>> = {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       flood(socket, ' ', written);
     }),
-  'never says more than a byte': (socket) => void socket.write('o'),
+  'never sends more than a byte': (socket) => void socket.write('o'),
 };
 
-async function tellRogue(dir: TempDir, driver: Driver, rogue: Rogue): Promise<[Answer, number]> {
+async function notifyRogue(dir: TempDir, driver: Driver, rogue: Rogue): Promise<[Answer, number]> {
   const sockets = new Set<Socket>();
   const written = { bytes: 0 };
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -68,15 +68,15 @@ async function tellRogue(dir: TempDir, driver: Driver, rogue: Rogue): Promise<[A
   }
 }
 
-/** Twice the longest answer of any driver, and what waits in the buffers between. */
+/** Twice the longest answer of any driver, with the socket buffers. */
 const maxWrittenBytes = 16_000_000;
 
-describe('whoever listens for a worker', { concurrency: 4 }, () => {
+describe('a hostile process at the socket of a worker', { concurrency: 4 }, () => {
   for (const [name, driverAt] of Object.entries(drivers)) {
     for (const [what, rogue] of Object.entries(rogues)) {
-      it(`of ${name} and ${what} has not been told`, async () => {
+      it(`of ${name} that ${what} is unreachable`, async () => {
         using dir = tempDir();
-        const [answer, bytes] = await tellRogue(dir, driverAt(dir.join('s')), rogue);
+        const [answer, bytes] = await notifyRogue(dir, driverAt(dir.join('s')), rogue);
         assert.equal(answer.kind, 'unreachable', JSON.stringify(answer));
         assert.ok(bytes < maxWrittenBytes, `${bytes} bytes`);
       });
@@ -93,7 +93,7 @@ const globs: Readonly<Record<string, (glob: string) => Driver>> = {
 
 describe('a directory of workers', () => {
   for (const [name, driverAt] of Object.entries(globs)) {
-    it(`of ${name} may hold any names, and a link is none of them`, async () => {
+    it(`of ${name} may have any names, and no link counts as a worker`, async () => {
       using dir = tempDir();
       mkdirSync(dir.join('real'));
       await makeMember(dir, name, 'real/a');
@@ -109,8 +109,8 @@ describe('a directory of workers', () => {
   }
 });
 
-describe('more than is told or looked at', () => {
-  it('is an error, not the first of them', async () => {
+describe('a directory above the limit of workers or files', () => {
+  it('causes an error, and not a part of the members', async () => {
     using dir = tempDir(memory());
     const driver = driverOf({ signal: 'HUP', pidFile: dir.join('*.pid') });
     for (let at = 0; at < 1024; at += 1) writeFileSync(dir.join(`${at}.pid`), '');
@@ -124,7 +124,7 @@ describe('more than is told or looked at', () => {
   });
 });
 
-/** A pid file of nobody for `signal`, else a socket of nobody. */
+/** An empty pid file for `signal`, otherwise a socket without a process. */
 async function makeMember(dir: TempDir, driver: string, name: string): Promise<void> {
   if (driver === 'signal') writeFileSync(dir.join(name), '');
   else await leaveStaleSocket(dir.join(name));

@@ -17,8 +17,8 @@ function scene() {
   return { grace, tookMs };
 }
 
-describe('the time in which a worker may be away', () => {
-  it('is had once: who is known to be dead is looked for without it, until it is back', async () => {
+describe('the grace period of an absent worker', () => {
+  it('is used once: a worker that is known to be dead is checked without it, until it is back', async () => {
     const { grace, tookMs } = scene();
     assert.equal(await tookMs(() => grace.within('a', dead)), 3000);
     assert.equal(await tookMs(() => grace.within('a', dead)), 0);
@@ -27,7 +27,7 @@ describe('the time in which a worker may be away', () => {
     assert.equal(await tookMs(() => grace.within('a', dead)), 3000);
   });
 
-  it('is had anew by whoever is notified, for as long as its answer may take', async () => {
+  it('starts again with a notification, for the timeout of its answer', async () => {
     const { grace, tookMs } = scene();
     await grace.within('a', dead);
     grace.notified('a', 10_000);
@@ -35,10 +35,10 @@ describe('the time in which a worker may be away', () => {
     assert.equal(await tookMs(() => grace.within('a', dead)), 0);
   });
 
-  it('ends as soon as it is there', async () => {
+  it('ends as soon as the worker is back', async () => {
     const { grace, tookMs } = scene();
-    let looks = 0;
-    const back = async () => (++looks === 3 ? ('alive' as const) : ('dead' as const));
+    let checks = 0;
+    const back = async () => (++checks === 3 ? ('alive' as const) : ('dead' as const));
     assert.equal(await tookMs(() => grace.within('a', back)), 100);
   });
 });

@@ -6,14 +6,14 @@ import { findDaemon } from '../../../../src/workers/shared/pid-file.js';
 
 const options = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
 
-interface Said {
+interface DriverAnswers {
   readonly verdictClass?: VerdictClass;
   readonly reset?: Answer;
   readonly restart?: Answer;
   readonly liveness?: Liveness;
 }
 
-function driverThat(said: Said): Driver & { readonly asked: string[] } {
+function driverThat(answers: DriverAnswers): Driver & { readonly asked: string[] } {
   const asked: string[] = [];
   const verb = (name: string, answer: Answer) => async () => {
     asked.push(name);
@@ -21,23 +21,23 @@ function driverThat(said: Said): Driver & { readonly asked: string[] } {
   };
   return {
     asked,
-    verdictClass: said.verdictClass ?? 'true',
+    verdictClass: answers.verdictClass ?? 'true',
     members: async () => ['a'],
-    reset: verb('reset', said.reset ?? { kind: 'confirmed', text: 'ok' }),
-    ...(said.restart === undefined ? {} : { restart: verb('restart', said.restart) }),
-    ...(said.liveness === undefined
+    reset: verb('reset', answers.reset ?? { kind: 'confirmed', text: 'ok' }),
+    ...(answers.restart === undefined ? {} : { restart: verb('restart', answers.restart) }),
+    ...(answers.liveness === undefined
       ? {}
       : {
           liveness: async () => {
             asked.push('liveness');
-            return said.liveness ?? 'unknown';
+            return answers.liveness ?? 'unknown';
           },
         }),
   };
 }
 
-describe('telling a worker', () => {
-  it('takes a confirmation from a driver whose answers prove something, and from no other', async () => {
+describe('notifyWorker', () => {
+  it('accepts a confirmation only from a driver of class true', async () => {
     assert.equal((await notifyWorker(driverThat({}), 'a', options)).kind, 'confirmed');
     for (const verdictClass of ['early', 'silent'] as const)
       assert.equal((await notifyWorker(driverThat({ verdictClass }), 'a', options)).kind, 'notified');
@@ -45,7 +45,7 @@ describe('telling a worker', () => {
     assert.equal((await notifyWorker(refused, 'a', options)).kind, 'refused');
   });
 
-  it('believes nobody who said yes and then died', async () => {
+  it('returns unreachable for a worker that confirmed and then died', async () => {
     for (const kind of ['confirmed', 'notified'] as const) {
       const driver = driverThat({ reset: { kind, text: 'ok' }, liveness: 'dead' });
       assert.deepEqual(await notifyWorker(driver, 'a', options), {
@@ -55,7 +55,7 @@ describe('telling a worker', () => {
     }
   });
 
-  it('names the pid file that does not exist, because the worker counts as dead only for that reason', async () => {
+  it('names the missing pid file, because the worker counts as dead only for that reason', async () => {
     const driver: Driver = {
       ...driverThat({ liveness: 'dead' }),
       process: async () => findDaemon('/nonexistent/w.pid'),
@@ -68,24 +68,24 @@ describe('telling a worker', () => {
     );
   });
 
-  it('leaves the answer of a worker that lives, or of which nobody knows', async () => {
+  it('keeps the answer of a worker that is alive, or of unknown liveness', async () => {
     for (const liveness of ['alive', 'unknown'] as const)
       assert.equal((await notifyWorker(driverThat({ liveness }), 'a', options)).kind, 'confirmed');
   });
 
-  it('leaves a no as it is, dead or not: a no puts the old policy back', async () => {
+  it('keeps a refusal, also of a dead worker, because a refusal causes a restore', async () => {
     const driver = driverThat({ reset: { kind: 'refused', text: 'no' }, liveness: 'dead' });
     assert.deepEqual(await notifyWorker(driver, 'a', options), { kind: 'refused', text: 'no' });
   });
 
-  it('takes no restart for a confirmation', async () => {
+  it('does not count a restart as a confirmation', async () => {
     const driver = driverThat({ restart: { kind: 'confirmed', text: 'up' } });
     const answer = await notifyWorker(driver, 'a', { ...options, verb: 'restart' });
     assert.deepEqual(answer, { kind: 'notified', text: 'up' });
     assert.deepEqual(driver.asked, ['restart']);
   });
 
-  it('resets where there is no restart: told in any case', async () => {
+  it('resets if the driver cannot restart, so that the worker is notified in any case', async () => {
     const driver = driverThat({});
     assert.equal((await notifyWorker(driver, 'a', { ...options, verb: 'restart' })).kind, 'confirmed');
     assert.deepEqual(driver.asked, ['reset']);
