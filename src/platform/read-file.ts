@@ -108,7 +108,7 @@ function fill(descriptor: number, buffer: Buffer, from: number | null): number {
 }
 
 /** @returns what has this name, a link itself included; undefined for nothing, also where a part of the path is not a directory */
-export function lookAt(path: string): fs.Stats | undefined {
+export function lstatIfPresent(path: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {

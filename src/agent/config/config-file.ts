@@ -9,7 +9,7 @@ import { maxConfigBytes, readConfigText } from '../../core/config/config-text.js
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { requireSafePlace } from '../../platform/disk/safe-path.js';
+import { requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 
 export const defaultConfigPath = '/etc/writ/agent.yaml';
 
@@ -71,7 +71,7 @@ function unreadable(path: string, reason: string, cause?: unknown): WritError {
  * @throws WritError PATH_UNSAFE
  */
 export function requireOwnConfig(path: string): void {
-  if (process.getuid?.() === 0 && !isReadOnly(dirname(resolve(path)))) requireSafePlace(path);
+  if (process.getuid?.() === 0 && !isReadOnly(dirname(resolve(path)))) requireSafePathOrParent(path);
 }
 
 /** A volume that nobody can write to may have any mode, as a ConfigMap of Kubernetes has 0777. */

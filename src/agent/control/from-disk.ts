@@ -14,9 +14,9 @@ import type {
 } from '../../core/protocol/control-protocol.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
-import { agentOwners, requireSafePlace } from '../../platform/disk/safe-path.js';
-import { lookAt } from '../../platform/read-file.js';
+import { findLockHolder } from '../../platform/disk/find-lock-holder.js';
+import { requireSafePathOrParent, trustedOwners } from '../../platform/disk/safe-path.js';
+import { lstatIfPresent } from '../../platform/read-file.js';
 import { type Clock, systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { rememberVerdicts } from '../../trust/release-verdicts.js';
@@ -62,7 +62,7 @@ export function readAgedStatusReport({
 }: Pick<OfflineOptions, 'configPath' | 'clock'>): AgedStatusReport | undefined {
   const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
   // What is there is believed, as the answer of a socket is.
-  requireSafePlace(run, agentOwners(state));
+  requireSafePathOrParent(run, trustedOwners(state));
   const report = readStatusFile(paths);
   return report && { report, ageMs: clock.nowMs() - report.atMs };
 }
@@ -138,7 +138,7 @@ function hostOnDisk({ configPath, clock }: OfflineOptions) {
     clock: { nowMs: () => clock.nowMs(), monotonicMs: systemClock.monotonicMs },
     client: storedTrust(paths.trust, config.root),
     // Where something is active there was a ledger.
-    ledger: openLedger(paths.ledger, durable, () => lookAt(paths.current) === undefined),
+    ledger: openLedger(paths.ledger, durable, () => lstatIfPresent(paths.current) === undefined),
     refusals: openRefusals(paths.rejected, durable),
   };
 }

@@ -2,7 +2,7 @@
 // has it is asked is the command line's.
 import type { AgentConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
-import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
+import type { LockHolder } from '../../platform/disk/find-lock-holder.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { type HeldHost, type LockRequest, lockHost } from '../startup/open-host.js';
 import type { HostOptions } from '../state/host.js';

@@ -1,7 +1,7 @@
 // The reserve file for a withdrawal on a full disk, which may use it up as each restore may. Only a refresh shows a withdrawal,
 // so a refresh may use it too. The reserve is created again at once if the publisher withdrew nothing.
 import { withdraws } from '../../core/release/withdrawn.js';
-import { readFreeSpace } from '../../platform/disk/disk-room.js';
+import { readFreeSpace } from '../../platform/disk/free-space.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { type Selection, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';

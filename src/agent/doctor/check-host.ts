@@ -10,10 +10,10 @@ import type { FreeSpace } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
 import type { ServiceCommands } from '../../core/status/agent-service.js';
 import type { AgentState } from '../../core/status/status.js';
-import { readFreeSpace } from '../../platform/disk/disk-room.js';
-import { isRenamed } from '../../platform/disk/durable-rename.js';
-import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
-import { requireSafePlace } from '../../platform/disk/safe-path.js';
+import { canRenameDirectory } from '../../platform/disk/durable-rename.js';
+import { findLockHolder } from '../../platform/disk/find-lock-holder.js';
+import { readFreeSpace } from '../../platform/disk/free-space.js';
+import { requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { requireOwnConfig } from '../config/config-file.js';
@@ -106,7 +106,7 @@ async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined):
   const { trust, staging } = hostPaths(places);
   // The rename test is the only write of this check.
   const isOverlay = fs.existsSync(trust) && fs.statfsSync(trust).type === overlayType;
-  const renames = isOverlay ? isRenamed(trust, staging) : undefined;
+  const renames = isOverlay ? canRenameDirectory(trust, staging) : undefined;
   return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near), renames };
 }
 
@@ -120,7 +120,8 @@ function unsafeOf(places: AgentPlaces, near: string): CheckFailure | undefined {
   const vanished = findVanished(paths);
   if (vanished !== undefined) return vanished;
   try {
-    for (const path of [near, places.policy, places.run, dirname(places.socket)]) requireSafePlace(path);
+    for (const path of [near, places.policy, places.run, dirname(places.socket)])
+      requireSafePathOrParent(path);
     if ([staging, partials, archives, generations, bundles].every((path) => fs.existsSync(path)))
       requireSameDevice(paths);
     return undefined;

@@ -9,7 +9,7 @@ import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { DamageFound, DamageKind, ScanDepth } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
-import { lookAt } from '../../platform/read-file.js';
+import { lstatIfPresent } from '../../platform/read-file.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
 import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName, releaseDirectoryName } from '../state/paths.js';
@@ -109,7 +109,7 @@ interface LinkDirectory {
 function readLinks(path: string): LinkDirectory {
   const none = new Map<string, undefined>();
   try {
-    const stats = lookAt(path);
+    const stats = lstatIfPresent(path);
     if (stats === undefined) return { kind: 'missing', links: none };
     if (!stats.isDirectory()) return { kind: 'type', links: none };
     const links = new Map(fs.readdirSync(path).map((name) => [name, readLink(join(path, name))]));
@@ -201,7 +201,7 @@ function readKeptManifest(
 ): Manifest | undefined {
   if (contents !== 'places') return orUndefined(() => openManifest(paths, bundle, release, signed).parsed());
   const path = join(releasePath(paths, bundle, release), 'manifest.json');
-  return lookAt(path)?.isFile() === true ? { files: [] } : undefined;
+  return lstatIfPresent(path)?.isFile() === true ? { files: [] } : undefined;
 }
 
 /** @returns the digest that the ledger recorded when this host accepted the release; used if the record is lost */
@@ -247,13 +247,13 @@ function readCheckedRecord(
 }
 
 function kindOf(path: string): DamageKind {
-  const stats = lookAt(path);
+  const stats = lstatIfPresent(path);
   if (stats === undefined) return 'missing';
   return stats.isFile() ? 'changed' : 'type';
 }
 
 function judgeTreeRoot(treePath: string): { kind: DamageKind; path: string }[] {
-  const stats = lookAt(treePath);
+  const stats = lstatIfPresent(treePath);
   if (stats?.isDirectory() === true) return [];
   return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
 }
@@ -279,7 +279,7 @@ async function judgeArchive(
   { contents, pace }: ExamineOptions,
 ): Promise<DamageKind | undefined> {
   try {
-    const stats = lookAt(path);
+    const stats = lstatIfPresent(path);
     if (stats === undefined) return 'missing';
     if (!stats.isFile()) return 'type';
     if (stats.size !== length) return 'changed';

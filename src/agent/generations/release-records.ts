@@ -9,8 +9,8 @@ import { type Manifest, manifestDigest, parseManifest } from '../../core/release
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 import { type DurableFs, isTemporaryName } from '../../platform/disk/durable-fs.js';
-import { isLeftBehind } from '../../platform/disk/durable-rename.js';
-import { lookAt, readSmallFile } from '../../platform/read-file.js';
+import { isMovedSource } from '../../platform/disk/durable-rename.js';
+import { lstatIfPresent, readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
 import { type HostPaths, releaseDirectoryName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
@@ -68,8 +68,8 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   const removed = join(staging, `old-${release.bundle}`);
   // The older record may belong to the active tree, and a rename never replaces a directory. It is set aside first; after
   // a crash a start restores it.
-  if (lookAt(place)) {
-    if (lookAt(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
+  if (lstatIfPresent(place)) {
+    if (lstatIfPresent(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
     durable.rename('flush.record-aside', place, aside);
   }
   try {
@@ -78,7 +78,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
     restoreOlderCopy(durable, { place, aside });
     throw error;
   }
-  if (lookAt(aside)) durable.rename('flush.record-replaced', aside, removed);
+  if (lstatIfPresent(aside)) durable.rename('flush.record-replaced', aside, removed);
 }
 
 /** @returns the text of a record entry, as it is stored on disk */
@@ -101,7 +101,7 @@ const asideSuffix = '.replaced';
 /** Ignores a second failure, because the caller throws the first one and the next start restores the record. */
 function restoreOlderCopy(durable: DurableFs, { place, aside }: { place: string; aside: string }): void {
   try {
-    if (lookAt(aside) && !lookAt(place)) durable.rename('flush.record-back', aside, place);
+    if (lstatIfPresent(aside) && !lstatIfPresent(place)) durable.rename('flush.record-back', aside, place);
   } catch (error) {
     if (!isWritError(error)) throw error;
   }
@@ -118,8 +118,8 @@ export function recoverReplacedReleases(paths: HostPaths, durable: DurableFs): v
 
 function settleReplaced(durable: DurableFs, aside: string): void {
   const place = aside.slice(0, -asideSuffix.length);
-  if (isLeftBehind(place)) durable.removeTree('recover.sweep-moved', place);
-  if (lookAt(place)) durable.removeTree('recover.sweep-record', aside);
+  if (isMovedSource(place)) durable.removeTree('recover.sweep-moved', place);
+  if (lstatIfPresent(place)) durable.removeTree('recover.sweep-record', aside);
   else durable.rename('recover.record-back', aside, place);
 }
 

@@ -3,7 +3,7 @@
 import { readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
-import { lookAt, readSmallFile } from '../../platform/read-file.js';
+import { lstatIfPresent, readSmallFile } from '../../platform/read-file.js';
 import type { MarkName, Marks } from './install-id-rules.js';
 
 const maxMarkBytes = 1000;
@@ -35,7 +35,7 @@ const signs = ['.dockerenv', 'run/.containerenv', 'run/systemd/container'];
 const firstNamespace = 'pid:[4026531836]';
 
 function isContainer(root: string): boolean {
-  if (signs.some((sign) => lookAt(join(root, sign)) !== undefined)) return true;
+  if (signs.some((sign) => lstatIfPresent(join(root, sign)) !== undefined)) return true;
   const namespace = unlessUnseen(() => readlinkSync(join(root, 'proc/self/ns/pid')));
   if (namespace !== undefined && namespace !== firstNamespace) return true;
   // One that shares the processes of the machine has another root than the first of them.

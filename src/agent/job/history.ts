@@ -3,7 +3,7 @@
 import { WritError } from '../../core/errors.js';
 import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
-import { lookAt, readFileEnd } from '../../platform/read-file.js';
+import { lstatIfPresent, readFileEnd } from '../../platform/read-file.js';
 import type { HostPaths } from '../state/paths.js';
 import { setAside } from '../state/set-aside.js';
 
@@ -18,7 +18,7 @@ export function appendHistory(paths: HostPaths, durable: DurableFs, entry: Histo
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
   const foreign = foreignInHistory(paths);
   for (const path of foreign) setAside(durable, path);
-  const size = lookAt(paths.history)?.size ?? 0;
+  const size = lstatIfPresent(paths.history)?.size ?? 0;
   const isFull = size + Buffer.byteLength(line) > maxHistoryBytes;
   if (isFull) rotate(paths, durable);
   // A crash can leave half a line: the next entry must not become its other half.
@@ -37,7 +37,7 @@ function olderOf(history: string): string {
 
 /** @returns paths of the history that are not regular files: a FIFO, a directory, a link */
 export function foreignInHistory({ history }: Pick<HostPaths, 'history'>): string[] {
-  return [history, olderOf(history)].filter((path) => lookAt(path)?.isFile() === false);
+  return [history, olderOf(history)].filter((path) => lstatIfPresent(path)?.isFile() === false);
 }
 
 /** @returns the text of the problem of such a path, with what is lost */

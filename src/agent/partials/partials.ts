@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isWritError, orUndefined } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
-import { listEntries, listPaths, lookAt, readSmallFile } from '../../platform/read-file.js';
+import { listEntries, listPaths, lstatIfPresent, readSmallFile } from '../../platform/read-file.js';
 import type { SeenVersion } from '../../trust/download.js';
 import type { Host } from '../state/host.js';
 import { type FoundPartial, isOurs, type PartialFacts, partialsToDrop } from './partial-rules.js';
@@ -50,7 +50,7 @@ export function openPartial(host: PartialsHost, { length, digest }: WholeFile): 
   // Somebody may have removed it from under a running agent: no pull would come through until its next start.
   durable.ensureDirectory('prepare.private', paths.partials, 0o700);
   // A rename takes the place of anything else that is under the name of a note.
-  if (lookAt(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
+  if (lstatIfPresent(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
   const { descriptor, foundBytes } = openOrMake(durable, path, length);
   const seen = foundBytes > 0 ? readNote(noteOf(path)) : undefined;
   const forget = (): void => durable.discardFile('partial.forget', noteOf(path));
@@ -84,7 +84,7 @@ function openOrMake(
   path: string,
   maxBytes: number,
 ): Pick<Partial, 'descriptor' | 'foundBytes'> {
-  const found = lookAt(path);
+  const found = lstatIfPresent(path);
   if (found !== undefined && isUsable(found, maxBytes)) {
     const descriptor = durable.openKept('partial.open', path, 0o600);
     const opened = fs.fstatSync(descriptor);
@@ -126,7 +126,7 @@ const partialName = /^[0-9a-f]{64}$/;
 
 function findPartials({ paths }: PartialsHost): FoundPartial[] {
   return listEntries(paths.partials).flatMap((entry) => {
-    const stats = partialName.test(entry.name) ? lookAt(join(paths.partials, entry.name)) : undefined;
+    const stats = partialName.test(entry.name) ? lstatIfPresent(join(paths.partials, entry.name)) : undefined;
     if (stats === undefined || !isOurs(stats, ourUid())) return [];
     return [{ name: entry.name, sizeBytes: stats.size, modifiedMs: stats.mtimeMs }];
   });

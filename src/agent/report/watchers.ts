@@ -6,7 +6,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
-import { requireSafePlace } from '../../platform/disk/safe-path.js';
+import { requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 import type { HostOptions } from '../state/host.js';
 import { createEventsFile } from './events.js';
 import type { AgentObserver } from './observer.js';
@@ -35,7 +35,7 @@ export async function openWatchers(config: AgentConfig, options: HostOptions): P
   };
   const file = await orWithout('events', () => {
     if (events === undefined) return undefined;
-    requireSafePlace(dirname(events.file));
+    requireSafePathOrParent(dirname(events.file));
     return createEventsFile({ path: events.file, host: host.id, version, durable, clock, log });
   });
   const metrics = await orWithout('metrics', () => openMetrics(config, options, durable));

@@ -4,7 +4,7 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import { hasGrown } from '../../core/release/disk-space.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import { noRoom, readFreeSpace } from '../../platform/disk/disk-room.js';
+import { diskFullError, readFreeSpace } from '../../platform/disk/free-space.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection, type SpaceNeed } from '../state/ledger.js';
 
@@ -21,7 +21,7 @@ export function judgeSpace(
   const free = readFreeSpace(path);
   if (hasGrown(need, free)) return undefined;
   const { unit, needed } = need;
-  return noRoom({ unit, needed, available: free[unit] }, { path, what: `${bundle} ${serial}` });
+  return diskFullError({ unit, needed, available: free[unit] }, { path, what: `${bundle} ${serial}` });
 }
 
 /**

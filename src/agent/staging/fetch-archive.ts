@@ -10,8 +10,12 @@ import { requireManifestLength } from '../../core/release/archive-bounds.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { type Space, spaceForArchive } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
-import { type RoomOptions, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import {
+  requireFreeSpace,
+  type SpaceRequirement,
+  withRequiredSpace,
+} from '../../platform/disk/free-space.js';
 import type { Receive } from '../../trust/download.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
@@ -109,7 +113,7 @@ async function fetchSignedFile(
     file.take(path);
     return path;
   } catch (error) {
-    const failure = withNeed(error, need);
+    const failure = withRequiredSpace(error, need);
     const received = download ?? { doneBytes: file.foundBytes };
     if (!canContinueLater(failure, received)) {
       file.discard();
@@ -146,13 +150,13 @@ function createReceiver(download: TargetDownload): Receive {
 }
 
 /** Removes the partial downloads of other releases if their space is needed. */
-function requireSpaceFor({ partials, target }: ArchiveFetchOptions, need: RoomOptions): void {
+function requireSpaceFor({ partials, target }: ArchiveFetchOptions, need: SpaceRequirement): void {
   try {
-    requireRoom(need);
+    requireFreeSpace(need);
   } catch (error) {
     if (partials === undefined || !isWritError(error) || error.code !== 'DISK_FULL') throw error;
     dropPartials(partials, [target.digest]);
-    requireRoom(need);
+    requireFreeSpace(need);
   }
 }
 

@@ -9,8 +9,13 @@ import { given } from '../../core/given.js';
 import { digestHex } from '../../core/names.js';
 import { addSpace, type Space, spaceForTree } from '../../core/release/disk-space.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
-import { type RoomOptions, readFreeSpace, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
+import {
+  readFreeSpace,
+  requireFreeSpace,
+  type SpaceRequirement,
+  withRequiredSpace,
+} from '../../platform/disk/free-space.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
 import { executableMode } from '../generations/verify-tree.js';
 
@@ -53,7 +58,7 @@ export interface TreeWriter {
 function computeSpaceNeed(
   { treePath, what, otherSpace: { written, pending } }: Pick<TreeOptions, 'treePath' | 'what' | 'otherSpace'>,
   manifest: Manifest,
-): RoomOptions {
+): SpaceRequirement {
   const path = dirname(treePath);
   const tree = spaceForTree(manifest, readFreeSpace(path).blockBytes);
   return { path, what, written, space: addSpace(tree, pending) };
@@ -69,7 +74,7 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   const { treePath, mtimeSeconds, fs: durable } = options;
   const directories = new Set<string>();
   let current: CurrentFile | undefined;
-  let need: RoomOptions | undefined;
+  let need: SpaceRequirement | undefined;
   const buffer = Buffer.allocUnsafe(bufferBytes);
   makeDirectory(options, treePath);
 
@@ -88,9 +93,9 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   return {
     requireSpace: (manifest) => {
       need = computeSpaceNeed(options, manifest);
-      requireRoom(need);
+      requireFreeSpace(need);
     },
-    explain: (error) => (need === undefined ? error : withNeed(error, need)),
+    explain: (error) => (need === undefined ? error : withRequiredSpace(error, need)),
     open: (file) => {
       ensureParent(file.path);
       const path = join(treePath, file.path);

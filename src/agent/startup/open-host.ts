@@ -8,7 +8,7 @@ import { configDigest } from '../../core/config/config-digest.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
+import type { LockHolder } from '../../platform/disk/find-lock-holder.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { createProxies } from '../../platform/net/proxies.js';

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { mountOf, readMountPoints } from '../../platform/disk/mount-points.js';
-import { requireOwnDirectory, requireSafePlace } from '../../platform/disk/safe-path.js';
+import { requireOwnDirectory, requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 import { createPolicyDirectories, listDirectories } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
@@ -15,7 +15,7 @@ import type { HostPaths } from '../state/paths.js';
  */
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   // Before anything is created: root would create it where a link of another user leads.
-  for (const path of [paths.state, paths.policy, paths.run]) requireSafePlace(path);
+  for (const path of [paths.state, paths.policy, paths.run]) requireSafePathOrParent(path);
   ensureParents(durable, paths.state);
   durable.ensureDirectory('prepare.state', paths.state, 0o711);
   for (const path of [paths.trust, paths.staging, paths.partials]) {
@@ -33,7 +33,7 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   // Both are created at their first use. `fleet` contains the key that signs the host's reports.
   for (const path of [paths.fleet, join(trust, 'roots')]) if (fs.existsSync(path)) requireOwnDirectory(path);
   // Attack: a user who can replace the control socket could answer the commands in place of the agent.
-  requireSafePlace(dirname(paths.socket));
+  requireSafePathOrParent(dirname(paths.socket));
   requireSameDevice(paths);
 }
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { lookAt } from '../../platform/read-file.js';
+import { lstatIfPresent } from '../../platform/read-file.js';
 import type { HostPaths } from './paths.js';
 
 type ReservePaths = Pick<HostPaths, 'reserve' | 'journalReserve'>;
@@ -31,20 +31,20 @@ export function ensureReserve({ reserve, journalReserve }: ReservePaths, durable
 }
 
 function hasBlocks(path: string, bytes: number): boolean {
-  const found = lookAt(path);
+  const found = lstatIfPresent(path);
   return found?.isFile() === true && found.size === bytes;
 }
 
 /** Removes the reserve file. @returns true if it existed, so that its space is free now */
 export function releaseReserve({ reserve }: ReservePaths, durable: DurableFs): boolean {
-  if (lookAt(reserve) === undefined) return false;
+  if (lstatIfPresent(reserve) === undefined) return false;
   try {
     durable.removeFile('reserve.remove', reserve);
   } catch (error) {
     // The flush of the directory may fail after the removal: the space is free even so.
     if (!(error instanceof WritError)) throw error;
   }
-  return lookAt(reserve) === undefined;
+  return lstatIfPresent(reserve) === undefined;
 }
 
 /**

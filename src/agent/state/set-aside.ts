@@ -1,7 +1,7 @@
 // Keeps a damaged file as a set-aside copy, so that an operator can examine it. A newer copy replaces the older one. Never
 // reads the file.
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { lookAt } from '../../platform/read-file.js';
+import { lstatIfPresent } from '../../platform/read-file.js';
 
 /** @returns the path of the set-aside copy of a file */
 export function setAsidePath(path: string): string {
@@ -15,11 +15,11 @@ export function setAsidePath(path: string): string {
  */
 export function setAside(durable: DurableFs, path: string): void {
   const aside = setAsidePath(path);
-  const found = lookAt(path);
+  const found = lstatIfPresent(path);
   if (found === undefined) return;
   const isFile = found.isFile();
   // The kernel does not rename a file onto a directory, nor a directory onto a file.
-  if (!isFile || lookAt(aside)?.isDirectory()) durable.removeTree('recover.drop-broken', aside);
+  if (!isFile || lstatIfPresent(aside)?.isDirectory()) durable.removeTree('recover.drop-broken', aside);
   if (isFile) durable.linkFile('recover.keep-broken', path, aside);
   else durable.rename('recover.keep-broken', path, aside);
 }

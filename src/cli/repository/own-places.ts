@@ -1,7 +1,7 @@
 // The check of paths that every command of a publisher passes: the directories that --keys and --repository name, and files of keys,
 // must not be another user's to change. Opens nothing in them.
 import { basename, dirname } from 'node:path';
-import { requireOwnPlace } from '../../platform/disk/own-place.js';
+import { requireTrustedPath } from '../../platform/disk/trusted-path.js';
 
 /** What a command opens in such a directory; a link there is followed by what opens it. */
 const openedIn: Readonly<Record<string, (name: string) => boolean>> = {
@@ -19,11 +19,11 @@ export function requireOwnPlaces(
 ): void {
   for (const [name, isOpened] of Object.entries(openedIn)) {
     const value = values[name];
-    if (typeof value === 'string') requireOwnPlace(at(value), isOpened);
+    if (typeof value === 'string') requireTrustedPath(at(value), isOpened);
   }
 }
 
 /** As requireOwnPlaces, for one key file that is there or will be. @throws WritError PATH_UNSAFE */
 export function requireOwnKeyFile(path: string): void {
-  requireOwnPlace(dirname(path), (name) => name === basename(path));
+  requireTrustedPath(dirname(path), (name) => name === basename(path));
 }

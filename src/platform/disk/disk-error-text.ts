@@ -1,9 +1,9 @@
-// The sentence of an operation on the disk that failed: what was tried, on which path, and why it failed. Never has the label of the
-// operation, which only its facts have.
+// The message of a failed disk operation: the action, the path and the reason. The label of the operation is a fact of the
+// error and never a part of its message.
 import { basename } from 'node:path';
 import { isTemporaryName } from './temporary-names.js';
 
-/** What a system call was to do, for a sentence that begins with "cannot". */
+/** The action of each system call, for a sentence that begins with "cannot". */
 const verbOfCall: Readonly<Record<string, string>> = {
   mkdir: 'create the directory',
   mkdtemp: 'create the directory',
@@ -38,8 +38,8 @@ const verbOfCall: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param path of the operation: the kernel does not name the file of a descriptor, and a temporary name means nothing to people
- * @returns what was tried, on which path, and why it failed, as `cannot open /x: permission denied (EACCES)`
+ * @param path of the operation. It replaces a temporary name, and names the file where the kernel reports only a descriptor
+ * @returns a message as `cannot open /x: permission denied (EACCES)`
  */
 export function diskErrorText(
   error: NodeJS.ErrnoException & { readonly dest?: string },

@@ -1,9 +1,9 @@
-// Watches how full a file system becomes while somebody else's command may write to it. Owns when that is too much:
-// without quotas nothing else bounds the sum of what a command writes. Frees nothing.
+// Watches the free space of a file system while a user's command writes to it, and decides when the command has used too
+// much. Without quotas nothing else bounds the sum of the bytes of a command. Frees no space.
 import { orUndefined } from '../../core/errors.js';
-import { readFreeSpace } from './disk-room.js';
+import { readFreeSpace } from './free-space.js';
 
-export interface FreeRoom {
+export interface RemainingSpace {
   readonly bytes: number;
   /** Left out where the file system does not count them. */
   readonly inodes?: number;
@@ -12,19 +12,24 @@ export interface FreeRoom {
 export interface DiskGuardOptions {
   /** Any path on the file system. */
   readonly path: string;
-  /** undefined: it does not answer just now, which is no reason to end anything. */
-  readonly readFree?: (path: string) => FreeRoom | undefined;
+  /** Returns undefined when the file system does not answer: the guard then does not abort. */
+  readonly readFree?: (path: string) => RemainingSpace | undefined;
   readonly everyMs?: number;
 }
 
-/** A disk that is fast writes about half a gigabyte meanwhile. */
+/** In milliseconds: a fast disk writes about half a gigabyte in this time. */
 const defaultEveryMs = 200;
 
 /**
- * Half: others write there too, and a disk with room left is nobody's emergency. Stop it in any case.
- * @returns a signal that aborts when half of what was free at the beginning is used up
+ * The limit is half of the free space, because other processes write to the same disk too.
+ * @returns a signal that aborts when half of the bytes or inodes that were free at the start are used. Call `stop` in any
+ *   case, also after an abort
  */
-export function guardDisk({ path, readFree = readFreeRoom, everyMs = defaultEveryMs }: DiskGuardOptions): {
+export function guardDisk({
+  path,
+  readFree = readRemainingSpace,
+  everyMs = defaultEveryMs,
+}: DiskGuardOptions): {
   readonly signal: AbortSignal;
   stop(): void;
 } {
@@ -37,12 +42,12 @@ export function guardDisk({ path, readFree = readFreeRoom, everyMs = defaultEver
   return { signal: full.signal, stop: () => clearInterval(timer) };
 }
 
-function isHalfUsed(before: FreeRoom, now: FreeRoom): boolean {
+function isHalfUsed(before: RemainingSpace, now: RemainingSpace): boolean {
   if (now.bytes < before.bytes / 2) return true;
   return now.inodes !== undefined && before.inodes !== undefined && now.inodes < before.inodes / 2;
 }
 
-function readFreeRoom(path: string): FreeRoom | undefined {
+function readRemainingSpace(path: string): RemainingSpace | undefined {
   const free = orUndefined(() => readFreeSpace(path));
   return free && { bytes: free.bytes, ...(free.totalInodes === 0 ? {} : { inodes: free.inodes }) };
 }

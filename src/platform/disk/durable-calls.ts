@@ -1,5 +1,5 @@
-// The system calls below durable-fs, each with exact modes and no following of links. Owns no label and no order
-// of operations between files: durable-fs.ts wraps every call here, and is their only caller.
+// The system calls of durable-fs.ts, each with exact modes and without following links. durable-fs.ts is the only caller:
+// it adds the labels and orders the operations on different files.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -7,7 +7,7 @@ import { runCommand } from '../process/run-command.js';
 import { removeTreeAt } from './durable-remove.js';
 import { mountAtOrBelow, readMountPoints } from './mount-points.js';
 
-/** What a file system without hard links, or with a quota on them, answers. */
+/** Errors of a file system that has no hard links, or a limit on their number. */
 const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
 
 export function linkOrCopy(from: string, temporary: string): void {
@@ -21,42 +21,42 @@ export function linkOrCopy(from: string, temporary: string): void {
 }
 
 export function makeDirectory(path: string, mode: number): void {
-  // mkdir's mode passes through the umask: 0755 becomes 0700 under 077, and no worker could read the policy. Set
-  // by a second call alone, a crash in between would leave that for good.
+  // Clear the umask: under 077 a mode of 0755 would become 0700, and workers could not read the policy. A chmod alone is
+  // not enough, because a crash before it would leave the wrong mode for good.
   const inherited = process.umask(0);
   try {
     fs.mkdirSync(path, { mode });
   } finally {
     process.umask(inherited);
   }
-  // A default access list of the parent takes the umask's place.
+  // A default access control list of the parent directory replaces the umask.
   fs.chmodSync(path, mode);
 }
 
 export interface NewFile {
   readonly mode: number;
-  /** Left out: the process's own, or the directory's. */
+  /** Undefined: the group of the process, or that of a directory with the set-group-ID bit. */
   readonly groupId?: number;
 }
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
   fs.constants;
 
-/** Of <fcntl.h>; Node names it nowhere. The same on x86-64 and aarch64. */
+/** From <fcntl.h>, because Node does not export it. The same value on x86-64 and aarch64. */
 const O_PATH = 0o10000000;
 
-/** Node has no lchmod, and Linux none for long: the name is opened without following it, and /proc leads to just that. */
+/** Changes the mode without following a link. Node has no lchmod: the path is opened with O_NOFOLLOW and changed by /proc. */
 export function changeModeHere(path: string, mode: number): void {
   const descriptor = fs.openSync(path, O_PATH | O_NOFOLLOW);
   try {
-    // Of a link itself there is no mode to change: the kernel says EOPNOTSUPP, and leaves its target alone.
+    // For a link the kernel returns EOPNOTSUPP, and the target keeps its mode.
     fs.chmodSync(`/proc/self/fd/${descriptor}`, mode);
   } finally {
     fs.closeSync(descriptor);
   }
 }
 
-/** @returns the descriptor. O_EXCL and O_NOFOLLOW: even a place that somebody prepared with links is not written through. */
+/** O_EXCL and O_NOFOLLOW: a link that an attacker prepared at this path is not written through. @returns the descriptor */
 export function openNewFile(path: string, options: NewFile): number {
   return owned(fs.openSync(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600), options);
 }
@@ -64,7 +64,7 @@ export function openNewFile(path: string, options: NewFile): number {
 function owned(descriptor: number, { mode, groupId }: NewFile): number {
   try {
     if (groupId !== undefined) fs.fchownSync(descriptor, -1, groupId);
-    // The mode of open() passes through the umask, and a change of group may clear bits.
+    // The umask changes the mode of open(), and a change of the group may clear bits.
     fs.fchmodSync(descriptor, mode);
   } catch (error) {
     fs.closeSync(descriptor);
@@ -73,26 +73,27 @@ function owned(descriptor: number, { mode, groupId }: NewFile): number {
   return descriptor;
 }
 
-/** By the descriptor that was looked at: its name may lead elsewhere by now. */
+/** Reads through the open descriptor, because its path may name another file by now. */
 const copiedFrom = (descriptor: number): string => `/proc/self/fd/${descriptor}`;
-/** FICLONE: shared blocks where the file system has them, a copy elsewhere. An inode of its own in both cases. */
+/** FICLONE shares blocks if the file system can, and copies otherwise. The copy has its own inode in both cases. */
 const copyFlags = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE;
 
 /** A file that is open for reading. */
 export interface CopiedFile {
   readonly descriptor: number;
   readonly sizeBytes: number;
-  /** Lent: a file that fits goes through it. */
+  /** Borrowed for the call: a file that fits into it is copied through it. */
   readonly buffer: Buffer;
 }
 
-/** About 5 ms. */
+/** A synchronous copy of this size takes about 5 ms. */
 const maxCopyAtOnceBytes = 4_000_000;
 
 /**
- * A great file is copied by the kernel, a greater one beside the event loop. Of a small one a copy takes no more room than shared
- * blocks, and a read and a write cost half of what the kernel's way costs: two files opened again, three calls more.
- * @returns the descriptor of the copy, to read what it holds
+ * Copies a large file in the kernel, and one above `maxCopyAtOnceBytes` outside the event loop. A file that fits into the
+ * buffer is read and written: this costs half as much, because the kernel's copy opens both files again. Its copy takes no
+ * more space than shared blocks.
+ * @returns the descriptor of the copy, open for reading
  */
 export async function copyNewFile(from: CopiedFile, path: string, options: NewFile): Promise<number> {
   const { descriptor, sizeBytes, buffer } = from;
@@ -107,7 +108,7 @@ function copySmall({ descriptor, sizeBytes, buffer }: CopiedFile, path: string, 
   try {
     for (let done = 0; done < sizeBytes; ) {
       const count = fs.readSync(descriptor, buffer, 0, sizeBytes - done, done);
-      // Shorter than it was: what was copied has another digest.
+      // The file became shorter: the check of the digest rejects the copy.
       if (count === 0) break;
       writeAll(copy, buffer.subarray(0, count));
       done += count;
@@ -120,14 +121,14 @@ function copySmall({ descriptor, sizeBytes, buffer }: CopiedFile, path: string, 
 }
 
 /**
- * Removes a tree if it is there.
- * @throws WritError PATH_MOUNTED: through a bind mount, what lies elsewhere would be removed
+ * Removes a tree if it exists.
+ * @throws WritError PATH_MOUNTED for a tree with a mount in it: a removal through a bind mount would destroy other files
  */
 export function removeTree(path: string | Buffer): void {
   if (fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
-  // A name that is no text is found in no table of mounts: there may be none beside it either.
-  const looked = typeof path === 'string' ? path : dirname(path.toString());
-  const mount = mountAtOrBelow(looked, readMountPoints());
+  // A name that is not UTF-8 cannot be compared with the mount table: then no mount in its parent directory is accepted.
+  const mountCheckPath = typeof path === 'string' ? path : dirname(path.toString());
+  const mount = mountAtOrBelow(mountCheckPath, readMountPoints());
   if (mount !== undefined) {
     throw new WritError('PATH_MOUNTED', `${path} is not removed: something is mounted on ${mount}`, {
       facts: { path: path.toString(), mount },
@@ -136,7 +137,7 @@ export function removeTree(path: string | Buffer): void {
   removeTreeAt(path);
 }
 
-/** @param position undefined: behind the last write */
+/** @param position in bytes; undefined: after the last write */
 export function writeAll(descriptor: number, bytes: Uint8Array, position?: number): void {
   for (let done = 0; done < bytes.length; ) {
     const at = position === undefined ? null : position + done;
@@ -150,7 +151,7 @@ export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: nu
     fs.writeFileSync(descriptor, bytes);
     fs.fsyncSync(descriptor);
   } catch (error) {
-    // It is ours: half a file under its final name would refuse the next try.
+    // Remove the incomplete file, which this call created: under its final name it would make the next attempt fail.
     fs.rmSync(path, { force: true });
     throw error;
   } finally {
@@ -169,7 +170,7 @@ export function writeNew(path: string, bytes: string | Uint8Array, options: NewF
 }
 
 export function appendAndFlush(path: string, text: string, mode: number): void {
-  // O_NONBLOCK: a pipe in its place without a reader would hold up the process, which waits for it in open().
+  // O_NONBLOCK: without it, open() would wait forever for the reader of a FIFO with this name.
   const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, mode);
   try {
     fs.fchmodSync(descriptor, mode);
@@ -180,7 +181,7 @@ export function appendAndFlush(path: string, text: string, mode: number): void {
   }
 }
 
-/** Opens a file that outlives its holders, as that of a lock: made if it is absent, its content left alone. */
+/** Opens a file that is never removed, as a lock file. Creates it if it is absent, and keeps its content. */
 export function openKeptFile(path: string, mode: number): number {
   return fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
 }
@@ -203,10 +204,10 @@ function flushAt(path: string, flags: number): void {
   }
 }
 
-/** `f_type` of a file system that is only in memory (statfs(2), TMPFS_MAGIC): a power cut leaves nothing of it. */
+/** `f_type` of a file system in memory (statfs(2), TMPFS_MAGIC), which a power cut empties. */
 const tmpfsType = 0x01021994;
 
-/** One `sync -f` of the file system of this path. On a tmpfs there is nothing to flush, so no program is started. */
+/** Runs one `sync -f` for the file system of this path. A tmpfs has nothing to flush, so no program is started. */
 export async function flushFileSystem(op: string, path: string): Promise<void> {
   if (fs.statfsSync(path).type === tmpfsType) return;
   const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });

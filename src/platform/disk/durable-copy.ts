@@ -1,10 +1,10 @@
-// Copies a tree for a rename that the file system refuses: overlayfs renames no directory of a lower layer. Modes, owners, times and
-// links are those of the source, and everything is flushed. Owns no label: durable-fs.ts is the only caller.
+// Copies a tree for a rename that the file system refuses: overlayfs does not rename a directory of a lower layer. The copy
+// has the modes, owners, times and links of the source, and is flushed. Without labels: durable-fs.ts is the only caller.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 
-/** @param to must not exist. @throws the system's error; PATH_CROSS_DEVICE for what is no file, directory or link */
+/** @param to must not exist. @throws the error of the system; WritError PATH_CROSS_DEVICE for a special file */
 export function copyTree(from: string, to: string): void {
   const stats = fs.lstatSync(from);
   if (stats.isSymbolicLink()) {
@@ -25,7 +25,7 @@ export function copyTree(from: string, to: string): void {
   settleCopy(to, stats);
 }
 
-/** After the content of a directory, which would change its time. */
+/** Sets owner, mode and times, and flushes. Called after the content is copied, because that changes the time of a directory. */
 function settleCopy(path: string, { uid, gid, mode, atime, mtime }: fs.Stats): void {
   const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
   try {

@@ -1,26 +1,26 @@
-// The only place that changes the disk of a host. Every operation carries a label, so that a test can fail it
-// or kill the process right before or after it. Order is write, flush, rename, flush the directory.
-// Synchronous around the swap: strace and the crash tests then see its calls in one thread, in order.
+// The only module that changes the disk of a host. Every operation has a label, so that a test can fail it or kill the
+// process right before or after it. The order is: write, flush, rename, flush the directory.
+// The calls around the swap are synchronous, so that strace and the crash tests see them in one thread and in order.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { lookAt } from '../read-file.js';
+import { lstatIfPresent } from '../read-file.js';
 import { diskErrorText } from './disk-error-text.js';
 import * as calls from './durable-calls.js';
 import { renameOrCopy } from './durable-rename.js';
-import { isDirectoryThere } from './ensured-directory.js';
+import { isDirectoryPresent } from './ensured-directory.js';
 import { codeOfErrno, hintOfErrno } from './errno-rules.js';
 import { isTemporaryName, temporaryPrefix } from './temporary-names.js';
 
 export interface FileOperation {
-  /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
+  /** The caller and its purpose, as `swap.link`; a step of an operation adds a suffix, as `swap.link:rename`. */
   readonly op: string;
   readonly path: string;
 }
 
-/** A test's way in: what it throws takes the place of the operation's own error. */
+/** For tests: an error that it throws replaces the error of the operation. */
 export interface OperationObserver {
   before?(operation: FileOperation): void;
   after?(operation: FileOperation): void;
@@ -34,82 +34,84 @@ export interface OpenFile {
 
 export interface LinkOptions {
   readonly temporaryName: string;
-  /** Called last: what it throws leaves `path` as it is. */
+  /** Called right before the rename: an error that it throws leaves `path` unchanged. */
   readonly beforeRename?: (() => void) | undefined;
 }
 
 export interface DurableFs {
-  /** Creates a directory with exactly this mode (the umask is not asked); its parent is not flushed. */
+  /** Creates a directory with exactly this mode, whatever the umask is; its parent is not flushed. */
   makeDirectory(op: string, path: string, mode: number): void;
-  /** As makeDirectory, but a directory that is there already is left alone. */
+  /** As makeDirectory, but an existing directory is not changed. */
   ensureDirectory(op: string, path: string, mode: number): void;
-  /** Replaces a file whole: temporary name, write, flush, rename, flush directory. */
+  /** Replaces a file atomically: writes a temporary file, flushes it, renames it, and flushes the directory. */
   writeFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /**
-   * Replaces a file whole by one rename, and flushes nothing: for what is written again soon, and of which a power cut may
-   * leave anything.
+   * Replaces a file by one rename, and flushes nothing: for files that are written again soon, and that a power cut may damage.
    */
   replaceFile(op: string, path: string, bytes: string | Uint8Array, options: calls.NewFile): void;
-  /** Creates a file that must not exist, and flushes it, or leaves none; its directory is not flushed. */
+  /** Creates and flushes a file that must not exist; after an error no file is left. Its directory is not flushed. */
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
-  /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
+  /** Appends and flushes. Creates the file with this mode if it is absent, and then flushes its directory too. */
   appendFile(op: string, path: string, text: string, mode: number): void;
   /**
-   * Renames inside one file system and flushes both directories. A directory that overlayfs does not rename is copied; a crash can
-   * leave the copy beside its source, which then has isLeftBehind.
+   * Renames within one file system and flushes both directories. A directory that overlayfs does not rename is copied; a crash
+   * can leave both the copy and its source, for which isMovedSource is then true.
    */
   rename(op: string, from: string, to: string): void;
   /**
-   * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
-   * all. A file that has the name already is replaced.
+   * Creates a hard link to a file, or a copy if the file system has no hard links. Durable and atomic; replaces an existing
+   * file.
    */
   linkFile(op: string, from: string, to: string): void;
-  /** As linkFile, for a name that must not exist; its directory is not flushed. */
+  /** As linkFile, for a path that must not exist; its directory is not flushed. */
   linkNew(op: string, from: string, to: string): void;
-  /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
+  /** Makes `path` a symbolic link to `target` by one create and one rename; the rename is the commit point. */
   replaceLink(op: string, path: string, target: string, options: LinkOptions): void;
-  /** Creates a link that must not exist; nothing is flushed. */
+  /** Creates a symbolic link that must not exist; flushes nothing. */
   createLink(op: string, path: string, target: string): void;
-  /** Removes a file or link if it is there, and flushes its directory. */
+  /** Removes a file or link if it exists, and flushes its directory. */
   removeFile(op: string, path: string): void;
-  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); bytes for a name that is no text. */
+  /** Removes a tree if it exists. @param path as bytes if it is not UTF-8. @throws WritError PATH_MOUNTED for a mount in it */
   removeTree(op: string, path: string | Buffer): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
-  /** As openNew, with what another open file holds, and open for reading; blocks are shared where the file system can. */
+  /** As openNew, with the content of another open file, and open for reading; shares blocks if the file system can. */
   copyNew(op: string, from: calls.CopiedFile, path: string, options: calls.NewFile): Promise<number>;
-  /** Opens a file that outlives its holders: made if it is absent, its content left alone. */
+  /** Opens a file that is never removed; creates it if it is absent, and keeps its content. */
   openKept(op: string, path: string, mode: number): number;
-  /** Writes all of the bytes, at `position` or behind the last write; flushes nothing. */
+  /** Writes all of the bytes, at `position` or after the last write; flushes nothing. */
   write(op: string, file: OpenFile, bytes: Uint8Array, position?: number): void;
-  /** Makes this the whole content of an open file; flushes nothing. */
+  /** Replaces the whole content of an open file; flushes nothing. */
   rewrite(op: string, file: OpenFile, text: string): void;
-  /** Takes away what lies behind so many bytes of an open file; flushes nothing. */
+  /** Shortens an open file to `sizeBytes`; flushes nothing. */
   truncate(op: string, file: OpenFile, sizeBytes: number): void;
   /** Sets the modification time of an open file, epoch seconds. */
   setTime(op: string, file: OpenFile, mtimeSeconds: number): void;
   /** Sets the modification time of a file by its path, epoch seconds. */
   touch(op: string, path: string, mtimeSeconds: number): void;
   changeGroup(op: string, path: string, groupId: number): void;
-  /** As changeGroup and changeMode of what is at this very name: no link is followed. */
+  /** Changes the path itself: as changeGroup and changeMode, it does not follow a link. */
   changeOwner(op: string, path: string, owner: { readonly uid: number; readonly gid: number }): void;
   changeMode(op: string, path: string, mode: number): void;
-  /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */
+  /** Creates a directory of mode 0700 with a random name. @param prefix of its path. @returns its path */
   makeScratch(op: string, prefix: string): string;
   /**
-   * The way out after an error: removes a file if it is there. Never throws for the disk: the error before it is
-   * the news, and what is left is swept at the next start.
+   * Removes a file, if it exists, after another operation failed. Never throws an error of the disk, because the first error is
+   * the one to report; the next start removes files that are left.
    */
   discardFile(op: string, path: string): void;
   flushDescriptor(op: string, descriptor: number, path: string): void;
   flushDirectory(op: string, path: string): void;
-  /** Flushes everything below `path` by one `sync -f`; an error means that the tree is lost, never retry. */
+  /** Flushes everything below `path` by one `sync -f`. After an error the tree must be discarded, never flushed again. */
   flushTree(op: string, path: string): Promise<void>;
 }
 
-export { diskErrorText, isDirectoryThere, isTemporaryName };
+export { diskErrorText, isDirectoryPresent, isTemporaryName };
 
-/** Turns the error of a file operation into a coded one: its message has what was tried and the path, its facts the label too. */
+/**
+ * Turns the system error of a file operation into a WritError; its message has the action and the path, its facts also the label.
+ * @returns any other error unchanged
+ */
 export function diskError(error: unknown, operation: FileOperation): unknown {
   if (!isSystemError(error) || error instanceof WritError) return error;
   const errno = error.code ?? '';
@@ -123,10 +125,10 @@ export function diskError(error: unknown, operation: FileOperation): unknown {
   });
 }
 
-/** @param observer called around every operation; absent in production. */
+/** @param observer called before and after every operation; undefined in production */
 export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   const run: Run = (op, path, act) => {
-    // Ten thousand files are staged: without an observer nothing is made for one here.
+    // Allocate nothing without an observer: a release may stage ten thousand files.
     try {
       observer.before?.({ op, path });
       const result = act();
@@ -142,11 +144,11 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   return {
     makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
     ensureDirectory: (op, path, mode) => {
-      if (isDirectoryThere(op, path)) return;
+      if (isDirectoryPresent(op, path)) return;
       run(op, path, () => calls.makeDirectory(path, mode));
     },
     writeFile: (op, path, bytes, mode) => {
-      const temporary = temporaryBeside(path);
+      const temporary = temporaryPathFor(path);
       try {
         run(`${op}:write`, path, () => calls.writeAndFlush(temporary, bytes, mode));
         rename(`${op}:rename`, temporary, path);
@@ -157,7 +159,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     replaceFile: (op, path, bytes, options) => {
-      const temporary = temporaryBeside(path);
+      const temporary = temporaryPathFor(path);
       try {
         run(`${op}:write`, path, () => calls.writeNew(temporary, bytes, options));
         rename(`${op}:rename`, temporary, path);
@@ -168,29 +170,29 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
     },
     createFile: (op, path, bytes, mode) => run(op, path, () => calls.writeAndFlush(path, bytes, mode)),
     appendFile: (op, path, text, mode) => {
-      const isNew = !isThere(path);
+      const isNew = !isPresent(path);
       run(op, path, () => calls.appendAndFlush(path, text, mode));
       if (isNew) flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     rename: (op, from, to) => {
-      renameOrCopy(steps, op, { from, to, copy: temporaryBeside(to) });
+      renameOrCopy(steps, op, { from, to, copy: temporaryPathFor(to) });
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
     linkFile: (op, from, to) => {
-      const temporary = temporaryBeside(to);
+      const temporary = temporaryPathFor(to);
       try {
         run(`${op}:link`, to, () => calls.linkOrCopy(from, temporary));
         rename(`${op}:rename`, temporary, to);
       } finally {
-        // Two names of one file are not renamed onto each other: then the temporary one stays.
+        // A rename between two hard links of one file does nothing, so the temporary name is still there.
         discardFile(`${op}:discard`, temporary);
       }
       flushDirectory(`${op}:flush-directory`, dirname(to));
     },
     replaceLink: (op, path, target, options) => replaceLink(steps, { op, path, target, ...options }),
     removeFile: (op, path) => {
-      if (!isThere(path)) return;
+      if (!isPresent(path)) return;
       run(op, path, () => fs.unlinkSync(path));
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
@@ -207,7 +209,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
 
 type Run = <T>(op: string, path: string, act: () => T) => T;
 
-/** What several operations are made of. */
+/** Steps that several operations share. */
 type Steps = ReturnType<typeof stepsOf>;
 
 function stepsOf(run: Run) {
@@ -216,7 +218,7 @@ function stepsOf(run: Run) {
     rename: (op: string, from: string, to: string) => run(op, to, () => fs.renameSync(from, to)),
     flushDirectory: (op: string, path: string) => run(op, path, () => calls.flushDirectoryAt(path)),
     discardFile: (op: string, path: string): void => {
-      orUndefined(() => isThere(path) && run(op, path, () => fs.rmSync(path, { force: true })));
+      orUndefined(() => isPresent(path) && run(op, path, () => fs.rmSync(path, { force: true })));
     },
   };
 }
@@ -228,7 +230,7 @@ function replaceLink(
   { op, path, target, temporaryName, beforeRename }: NewLink,
 ): void {
   const temporary = join(dirname(path), temporaryName);
-  // Left by a move of the same cycle that could not clean up: it must not block this one.
+  // Remove the link of an earlier move of this cycle that failed to remove it, so that it does not block this move.
   const left = fs.lstatSync(temporary, { throwIfNoEntry: false });
   if (left?.isSymbolicLink()) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
   run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
@@ -242,7 +244,7 @@ function replaceLink(
   flushDirectory(`${op}:flush-directory`, dirname(path));
 }
 
-/** What is done to one file and flushed, where it must be, by an operation of its own. */
+/** Operations on one file, which their callers flush by another operation. */
 function singleFileOperations(run: Run) {
   return {
     linkNew: (op, from, to) => run(op, to, () => calls.linkOrCopy(from, to)),
@@ -262,12 +264,12 @@ function singleFileOperations(run: Run) {
   } satisfies Partial<DurableFs>;
 }
 
-function temporaryBeside(path: string): string {
+function temporaryPathFor(path: string): string {
   return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
 }
 
-function isThere(path: string): boolean {
-  return lookAt(path) !== undefined;
+function isPresent(path: string): boolean {
+  return lstatIfPresent(path) !== undefined;
 }
 
 async function runLater<T>(

@@ -1,17 +1,17 @@
-// Removes a tree in which somebody else has written, and may write yet: of any depth, under any names, and through
-// descriptors, so that a link which takes the place of a directory meanwhile leads nowhere. Owns no label.
+// Removes a tree that another user has written, and may still write: of any depth and with any names. It works through
+// descriptors, so that a link which replaces a directory during the removal is not followed. Without labels.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { unlessRefused } from '../../core/errors.js';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = fs.constants;
-/** Node has no name for it: a descriptor that takes no right to read. */
+/** From <fcntl.h>, because Node does not export it: a descriptor that needs no permission to read. */
 const O_PATH = 0o10000000;
 
 /**
- * Moves every directory up to the top before it is emptied: then neither the longest path nor the number of
- * descriptors bounds the depth.
- * @throws the system's error; what could not be removed is left
+ * Moves every directory to the top before it is emptied, so that neither the length of a path nor the number of descriptors
+ * bounds the depth.
+ * @throws the error of the system; the rest of the tree is left
  */
 export function removeTreeAt(path: string | Buffer): void {
   const top = openDirectory(path);
@@ -42,7 +42,7 @@ function emptyAll(top: number): void {
       unlinkFiles(opened, (directory) => {
         const to = inside(top, Buffer.from(`${prefix}${moved}`));
         moved += 1;
-        // Of a directory that moves, its own entry for its parent changes: it must be ours to write.
+        // A move changes the `..` entry of the directory, so this process needs the right to write it.
         const rights = openDirectory(directory);
         if (rights !== undefined) fs.closeSync(rights);
         fs.renameSync(directory, to);
@@ -56,7 +56,7 @@ function emptyAll(top: number): void {
 }
 
 function unlinkFiles(directory: number, onDirectory: (path: Buffer) => void): void {
-  // As bytes: a name need not be UTF-8.
+  // As bytes, because a name may be invalid UTF-8.
   const names = fs.readdirSync(`/proc/self/fd/${directory}`, { encoding: 'buffer', withFileTypes: true });
   for (const entry of names) {
     const path = inside(directory, entry.name as unknown as Buffer);
@@ -69,14 +69,14 @@ function inside(directory: number, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
 }
 
-/** @returns undefined for what is no directory, as a link to one */
+/** @returns undefined for anything but a directory, as for a link to one */
 function openDirectory(path: string | Buffer): number | undefined {
   const opened = openAs(path, O_RDONLY) ?? openAs(path, O_PATH);
   if (opened === undefined) return undefined;
   const place = `/proc/self/fd/${opened}`;
   if ((fs.fstatSync(opened).mode & 0o700) === 0o700) return opened;
   try {
-    // Its maker may have taken these rights from everybody, and we may be the same user. Never by the path itself.
+    // The command may have removed these rights, and may run as the same user. Never change them by the path itself.
     fs.chmodSync(place, 0o700);
     return fs.openSync(place, O_RDONLY | O_DIRECTORY);
   } finally {
@@ -84,7 +84,7 @@ function openDirectory(path: string | Buffer): number | undefined {
   }
 }
 
-/** @returns undefined where it is no directory, or must not be read */
+/** @returns undefined if the path is not a directory, or must not be read */
 function openAs(path: string | Buffer, how: number): number | undefined {
   const other = ['ENOTDIR', 'ELOOP', ...(how === O_RDONLY ? ['EACCES'] : [])];
   return unlessRefused(() => fs.openSync(path, how | O_DIRECTORY | O_NOFOLLOW), other);

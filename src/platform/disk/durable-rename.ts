@@ -1,14 +1,15 @@
-// A rename of a directory that the file system refuses: overlayfs answers EXDEV for a directory of a lower layer (`redirect_dir` off).
-// It is copied beside its new name, the copy is renamed, and the source is removed. Each step has a label of durable-fs.ts.
+// Renames a directory that the file system refuses to rename: overlayfs returns EXDEV for a directory of a lower layer
+// (`redirect_dir` off). The directory is copied to a temporary name, the copy is renamed, and the source is removed. Each step
+// has a label of durable-fs.ts.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, orUndefined, unlessRefused, WritError } from '../../core/errors.js';
-import { lookAt } from '../read-file.js';
+import { lstatIfPresent } from '../read-file.js';
 import { removeTree, writeAndFlush } from './durable-calls.js';
 import { copyTree } from './durable-copy.js';
 import { movedMark, temporaryPrefix } from './temporary-names.js';
 
-/** What durable-fs.ts does under labels. */
+/** The labelled steps of durable-fs.ts. */
 export interface RenameSteps {
   readonly run: <T>(op: string, path: string, act: () => T) => T;
   readonly rename: (op: string, from: string, to: string) => void;
@@ -18,13 +19,13 @@ export interface RenameSteps {
 export interface Renamed {
   readonly from: string;
   readonly to: string;
-  /** A temporary name beside `to`. */
+  /** A temporary name in the directory of `to`. */
   readonly copy: string;
 }
 
 /**
- * A crash leaves the source complete, or the copy complete under `to`. Before anything of the source is removed it gets a mark, so
- * that a part of it is never taken for the whole.
+ * After a crash the source is complete, or the copy is complete at `to`. The source gets a mark before its removal begins, so
+ * that an incomplete source is never used.
  */
 export function renameOrCopy(steps: RenameSteps, op: string, { from, to, copy }: Renamed): void {
   const { run, rename, flushDirectory } = steps;
@@ -32,7 +33,7 @@ export function renameOrCopy(steps: RenameSteps, op: string, { from, to, copy }:
     rename(`${op}:rename`, from, to);
     return;
   } catch (error) {
-    if (!isOfLayers(error, from, to)) throw error;
+    if (!isRefusedByOverlay(error, from, to)) throw error;
   }
   try {
     run(`${op}:copy`, to, () => copyTree(from, copy));
@@ -47,27 +48,30 @@ export function renameOrCopy(steps: RenameSteps, op: string, { from, to, copy }:
   run(`${op}:copy-remove`, from, () => removeTree(from));
 }
 
-/** Both names are on one file system: a mount in between is the mistake of a person, and stays an error. */
-function isOfLayers(error: unknown, from: string, to: string): boolean {
+/** @returns false if the paths are on two file systems: a mount between them is an error of the operator, and is reported */
+function isRefusedByOverlay(error: unknown, from: string, to: string): boolean {
   if (!(error instanceof WritError) || error.code !== 'PATH_CROSS_DEVICE') return false;
-  const source = lookAt(from);
-  return source?.isDirectory() === true && lookAt(dirname(from))?.dev === lookAt(dirname(to))?.dev;
+  const source = lstatIfPresent(from);
+  return (
+    source?.isDirectory() === true && lstatIfPresent(dirname(from))?.dev === lstatIfPresent(dirname(to))?.dev
+  );
 }
 
-/** True for a directory of which a complete copy has another name: only a crash leaves it, and it may be removed. */
-export function isLeftBehind(path: string): boolean {
-  return lookAt(join(path, movedMark)) !== undefined;
+/** @returns true for a source that a crash left after its complete copy got the new name; it may be removed */
+export function isMovedSource(path: string): boolean {
+  return lstatIfPresent(join(path, movedMark)) !== undefined;
 }
 
-const notHere = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT'];
+const untestable = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT'];
 
 /**
- * Asks the file system whether it renames this directory, and changes nothing: the new name is that of a directory which is not empty.
+ * Tests whether the file system can rename this directory, and changes nothing: the new name is that of a directory which is not
+ * empty, so that the rename always fails.
  * @param scratchIn a directory on the same file system
- * @returns undefined where nothing can be tried
+ * @returns undefined if the test is not possible
  */
-export function isRenamed(directory: string, scratchIn: string): boolean | undefined {
-  const scratch = unlessRefused(() => fs.mkdtempSync(join(scratchIn, temporaryPrefix)), notHere);
+export function canRenameDirectory(directory: string, scratchIn: string): boolean | undefined {
+  const scratch = unlessRefused(() => fs.mkdtempSync(join(scratchIn, temporaryPrefix)), untestable);
   if (scratch === undefined) return undefined;
   try {
     fs.mkdirSync(join(scratch, 'full'));
@@ -77,6 +81,6 @@ export function isRenamed(directory: string, scratchIn: string): boolean | undef
     if (isSystemError(error, 'EXDEV')) return false;
     return isSystemError(error, 'ENOTEMPTY') || isSystemError(error, 'EEXIST') ? true : undefined;
   } finally {
-    unlessRefused(() => removeTree(scratch), notHere);
+    unlessRefused(() => removeTree(scratch), untestable);
   }
 }

@@ -1,18 +1,18 @@
-// Whether a directory that has to be there is there. Looks only: what is in its way is named, with the way out.
+// Checks whether a required directory exists, and changes nothing. The error names a file that has its path, and the fix.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { unlessRefused, WritError } from '../../core/errors.js';
-import { lookAt } from '../read-file.js';
+import { lstatIfPresent } from '../read-file.js';
 
 /**
- * @returns false where nothing has the name; a link to a directory is one
- * @throws WritError DISK_FAILED for anything else that has the name, or the name of a directory above it
+ * @returns true for a directory or a link to one; false if nothing has this path
+ * @throws WritError DISK_FAILED if anything else has this path, or the path of a directory above it
  */
-export function isDirectoryThere(op: string, path: string): boolean {
+export function isDirectoryPresent(op: string, path: string): boolean {
   if (leadsToDirectory(path)) return true;
-  if (lookAt(path) !== undefined) throw inTheWay(op, path);
+  if (lstatIfPresent(path) !== undefined) throw notADirectory(op, path);
   const parent = dirname(path);
-  if (parent !== path) isDirectoryThere(op, parent);
+  if (parent !== path) isDirectoryPresent(op, parent);
   return false;
 }
 
@@ -20,8 +20,8 @@ function leadsToDirectory(path: string): boolean {
   return unlessRefused(() => fs.statSync(path).isDirectory(), ['ENOENT', 'ENOTDIR', 'ELOOP']) === true;
 }
 
-/** A file, a FIFO, or a link without a target: what it was made for is not known. A device of the system stays where it is. */
-function inTheWay(op: string, path: string): WritError {
+/** The hint advises to move a file, a FIFO or a dangling link away, because its purpose is unknown; never a device. */
+function notADirectory(op: string, path: string): WritError {
   const stats = fs.lstatSync(path, { throwIfNoEntry: false });
   const isDevice = stats?.isCharacterDevice() === true || stats?.isBlockDevice() === true;
   return new WritError('DISK_FAILED', `${path} is not a directory`, {

@@ -1,9 +1,9 @@
-// Opens names below a directory that is open already, one component after the other, each without following a link. The kernel
-// resolves a whole path at once, and O_NOFOLLOW applies to its last name alone: another user, who may write a directory on the way,
-// could put a link in the place of a directory between listing and reading. Node has no openat: /proc/self/fd/N/NAME is one.
+// Opens paths below an open directory, one component after the other, and follows no link. O_NOFOLLOW applies only to the last
+// component of a path. Another user with write access to a directory of the path could therefore replace a directory by a link
+// between listing and reading. Node has no openat: /proc/self/fd/N/NAME has the same effect.
 import * as fs from 'node:fs';
 
-/** A directory as it was when it was opened first; another one that took its path is not it. */
+/** Identifies a directory, so that another directory which later has the same path is recognized. */
 export interface DirectoryIdentity {
   readonly path: string;
   readonly device: bigint;
@@ -12,7 +12,7 @@ export interface DirectoryIdentity {
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
 
-/** @returns a descriptor for the caller to close, and what it is. @throws the error of the system; follows a link in `path` */
+/** Follows links in `path`. @returns a descriptor for the caller to close. @throws the error of the system */
 export function openDirectory(path: string): {
   readonly descriptor: number;
   readonly identity: DirectoryIdentity;
@@ -22,20 +22,20 @@ export function openDirectory(path: string): {
   return { descriptor, identity: { path, device: dev, inode: ino } };
 }
 
-/** @returns what is in an open directory, names as bytes */
+/** @returns the entries of an open directory, names as bytes */
 export function listOpenDirectory(descriptor: number): fs.Dirent<Buffer>[] {
   return fs.readdirSync(pathOf(descriptor), { encoding: 'buffer', withFileTypes: true });
 }
 
-/** @returns a descriptor of the directory `name`; a link has ENOTDIR. @throws the error of the system */
+/** @returns a descriptor of the directory `name`. @throws the error of the system; ENOTDIR for a link */
 export function openDirectoryBelow(parent: number, name: string): number {
   return fs.openSync(`${pathOf(parent)}/${name}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
 /**
- * Opens a file for reading; does not wait for the writer of a FIFO.
- * @param path names with slashes between, none of them `..`
- * @returns a descriptor; undefined where `identity.path` is another directory now. @throws the error of the system
+ * Opens a file for reading, without waiting for the writer of a FIFO.
+ * @param path relative, without `..`
+ * @returns a descriptor; undefined if `identity.path` is another directory by now. @throws the error of the system
  */
 export function openFileBelow(identity: DirectoryIdentity, path: string): number | undefined {
   const { descriptor: root, identity: now } = openDirectory(identity.path);

@@ -1,41 +1,41 @@
-// One process a state directory: a kernel lock on an open file, freed by the kernel on death, never unlinked.
-// Node has no flock: the flock program takes the lock on our descriptor, and the lock stays with our open file.
+// Allows one process per state directory, by a kernel lock on an open file. The kernel releases the lock when the process ends; the
+// file is never removed. Node has no flock: the flock program locks a descriptor of this process, which keeps the lock.
 import * as fs from 'node:fs';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { findProcess } from '../process/processes.js';
 import { runCommand } from '../process/run-command.js';
-import { lookAt } from '../read-file.js';
+import { lstatIfPresent } from '../read-file.js';
 import type { Clock } from '../time/clock.js';
 import type { DurableFs } from './durable-fs.js';
-import { encodeLockNote, findLockHolder, type LockHolder } from './find-lock-owner.js';
+import { encodeLockNote, findLockHolder, type LockHolder } from './find-lock-holder.js';
 
 export interface ProcessLock {
-  /** The path leads to the file that this process has locked: without that another process can lock another file there. */
+  /** True while the path names the locked file. A file that replaced it could be locked by another process. */
   isInPlace(): boolean;
   release(): void;
 }
 
 export interface LockOptions {
   readonly path: string;
-  /** Said to whoever finds the lock held, as `agent` or `pull`. */
+  /** The name of this holder in the error of another process, as `agent` or `pull`. */
   readonly holder: string;
-  /** How long to wait for another holder; 0 tries once. */
+  /** The longest wait for another holder, in milliseconds; 0 tries once. */
   readonly waitMs: number;
   readonly clock: Clock;
   readonly durable: DurableFs;
   readonly code: 'LOCK_HELD' | 'REPOSITORY_LOCKED';
   readonly signal?: AbortSignal;
-  /** Called once, where another process has the lock and is waited for. */
+  /** Called once, when the wait for another holder begins. */
   readonly onWait?: ((holder: LockHolder) => void) | undefined;
 }
 
 const retryMs = 200;
 
 /**
- * Takes the lock, or says who holds it.
- * @throws WritError options.code when another process holds it past waitMs; its facts are `holder`
- *   (for people), `alive`, and as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* when the lock file
- *   cannot be opened; LOCK_UNTRIED where no program can be started now; INTERNAL without the flock program
+ * Takes the lock. An abort of the signal ends the wait.
+ * @throws WritError options.code if another process holds the lock after waitMs; its facts are `holder` (for people), `alive`, and
+ *   as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* if the lock file cannot be opened; LOCK_UNTRIED if no
+ *   program can be started now; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock, durable } = options;
@@ -51,18 +51,18 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
         continue;
       }
       const holder = await findLockHolder(path);
-      // Nobody is seen: perhaps it was freed a moment ago.
-      if (holder.alive === 'yes' || !(await tryLock(descriptor))) throw held(options, holder);
+      // No holder is visible: the lock may have been released a moment ago, so try once more.
+      if (holder.alive === 'yes' || !(await tryLock(descriptor))) throw lockHeldError(options, holder);
       break;
     }
-    leaveNote(options, descriptor);
+    writeLockNote(options, descriptor);
   } catch (error) {
     fs.closeSync(descriptor);
     throw error;
   }
   let open = true;
   const release = (): void => {
-    // A second close would hit whatever file has the number by then.
+    // Close only once: a later file may have the same descriptor number.
     if (open) fs.closeSync(descriptor);
     open = false;
   };
@@ -70,7 +70,7 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
 }
 
 function isFileAt(path: string, descriptor: number): boolean {
-  const there = lookAt(path);
+  const there = lstatIfPresent(path);
   const ours = fs.fstatSync(descriptor);
   return there?.ino === ours.ino && there.dev === ours.dev;
 }
@@ -93,15 +93,15 @@ async function tryLock(descriptor: number): Promise<boolean> {
   });
 }
 
-/** The lock is held all the same where the disk takes no note: it is only for people. */
-function leaveNote({ durable, path, holder, clock }: LockOptions, descriptor: number): void {
+/** Ignores errors of the disk, because the note is only for people and the lock holds without it. */
+function writeLockNote({ durable, path, holder, clock }: LockOptions, descriptor: number): void {
   const { pid } = process;
   const startTicks = findProcess(pid)?.startTicks ?? 0;
   const note = encodeLockNote({ what: holder, pid, startTicks, sinceMs: clock.nowMs() });
   orUndefined(() => durable.rewrite('lock.holder', { descriptor, path }, note));
 }
 
-function held({ path, code }: LockOptions, { text: holder, ...facts }: LockHolder): WritError {
+function lockHeldError({ path, code }: LockOptions, { text: holder, ...facts }: LockHolder): WritError {
   const since = facts.sinceMs === undefined ? '' : ` since ${new Date(facts.sinceMs).toISOString()}`;
   return new WritError(code, `${path} is held by ${holder}${since}`, { facts: { path, holder, ...facts } });
 }

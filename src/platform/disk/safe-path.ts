@@ -1,34 +1,34 @@
-// Whether a name can be trusted: whoever can write to one directory on the way to it can put something else in its place
-// between our look and our use. Looks only; what it finds wrong is never repaired.
+// Checks whether a path can be trusted. A user who can write to a directory of the path can replace the file between the check and
+// its use. Only checks: a wrong owner or mode is never repaired.
 import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 
-/** As many as Linux follows: the rest is a circle. */
+/** The limit of Linux for links in a path: more links form a loop. */
 const maxLinks = 40;
-/** By its group or by everybody. */
+/** By the group or by all users. */
 const writableByOthers = 0o022;
 const sticky = 0o1000;
 
-/** Throws where a part of a path can be changed by the wrong user. */
+/** Throws if a user without authority can change this part of a path. */
 export type PathRule = (part: string, stat: fs.Stats) => void;
 
-/** Root, and ourselves. */
-export function ourOwners(): readonly number[] {
+/** User ids: root and the user of this process. */
+export function ownUsers(): readonly number[] {
   return [0, process.getuid?.() ?? 0];
 }
 
 /**
- * Holds every part of a path to its owners: itself, and each directory above it.
- * @throws WritError PATH_UNSAFE
+ * Checks a path and each directory above it.
+ * @throws WritError PATH_UNSAFE if a user other than `owners` can change one of them
  */
-export function requireSafePath(path: string, owners: readonly number[] = ourOwners()): void {
+export function requireSafePath(path: string, owners: readonly number[] = ownUsers()): void {
   requireSafeParts(path, (part, stat) => requireSafePart(part, stat, owners));
 }
 
 /**
- * As requireSafePath, for a directory that is ours alone: in one with a sticky bit others move nothing of ours, but make
- * names that we would take for our own.
+ * As requireSafePath, for a private directory: in one with a sticky bit other users cannot move the files of this user, but they
+ * can create files that this process would take for its own.
  * @throws WritError PATH_UNSAFE
  */
 export function requireOwnDirectory(path: string): void {
@@ -37,37 +37,40 @@ export function requireOwnDirectory(path: string): void {
   if ((stat.mode & writableByOthers) !== 0) throw unsafe(path, stat);
 }
 
-/** Applies a rule to a path, each directory above it, and both sides of each link. @throws WritError PATH_UNSAFE, and what the rule throws */
+/**
+ * Applies a rule to a path, to each directory above it, and to both sides of each link.
+ * @throws WritError PATH_UNSAFE for a loop of links; the error of the rule
+ */
 export function requireSafeParts(path: string, rule: PathRule, linksLeft = maxLinks): void {
   for (let part = resolve(path); ; part = dirname(part)) {
     const stat = fs.lstatSync(part);
     rule(part, stat);
-    // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
+    // Check both sides, because the owner of the link and of each directory of its target can choose the target.
     if (stat.isSymbolicLink()) {
-      if (linksLeft === 0) throw inCircle(part);
+      if (linksLeft === 0) throw linkLoop(part);
       requireSafeParts(resolve(dirname(part), fs.readlinkSync(part)), rule, linksLeft - 1);
     }
     if (part === dirname(part)) return;
   }
 }
 
-function inCircle(path: string): WritError {
+function linkLoop(path: string): WritError {
   return new WritError('PATH_UNSAFE', `${path} is one of links that lead in a circle`, { facts: { path } });
 }
 
-/** As requireSafePath, for a place that may not be there yet: then it is its parent's to make. @throws WritError PATH_UNSAFE */
-export function requireSafePlace(path: string, owners: readonly number[] = ourOwners()): void {
-  requireSafePath(nearestThere(resolve(path)), owners);
+/** As requireSafePath; for a missing path its nearest existing parent is checked. @throws WritError PATH_UNSAFE */
+export function requireSafePathOrParent(path: string, owners: readonly number[] = ownUsers()): void {
+  requireSafePath(nearestExisting(resolve(path)), owners);
 }
 
-/** @returns the path, or the nearest directory above it that is there */
-export function nearestThere(path: string): string {
-  return fs.existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
+/** @returns the path, or the nearest existing directory above it */
+export function nearestExisting(path: string): string {
+  return fs.existsSync(path) || path === dirname(path) ? path : nearestExisting(dirname(path));
 }
 
 function requireSafePart(part: string, stat: fs.Stats, owners: readonly number[]): void {
   const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
-  // The mode of a link says nothing, that of a socket who may connect.
+  // The mode of a link has no effect; the mode of a socket is the right to connect.
   const hasNoNames = stat.isSymbolicLink() || stat.isSocket();
   const othersCannotWrite = (stat.mode & writableByOthers) === 0 || isStickyOfRoot || hasNoNames;
   if (owners.includes(stat.uid) && othersCannotWrite) return;
@@ -81,22 +84,23 @@ function unsafe(path: string, { uid, mode }: fs.Stats): WritError {
 }
 
 /**
- * Whom a command believes about the host: root, itself, and who owns the agent's state directory, if nobody else could have
- * put that there: anybody can make a directory in /tmp.
+ * Lists the users that may report on the host to a command: root, its own user, and the owner of the agent's state directory. That
+ * owner counts only if no other user could have created the directory: all users can create one in /tmp.
+ * @returns user ids
  */
-export function agentOwners(state: string): readonly number[] {
+export function trustedOwners(state: string): readonly number[] {
   try {
     const real = fs.realpathSync(state);
     const { uid } = fs.lstatSync(real);
-    return isPutBy(uid, real) ? [...ourOwners(), uid] : ourOwners();
+    return isPlacedOnlyBy(uid, real) ? [...ownUsers(), uid] : ownUsers();
   } catch {
-    // What this user cannot look at, or is not there, speaks for nobody.
-    return ourOwners();
+    // A directory that is missing, or that this user cannot examine, adds no trusted user.
+    return ownUsers();
   }
 }
 
-function isPutBy(uid: number, path: string): boolean {
-  for (let part = path; fs.lstatSync(part).uid === uid && !ourOwners().includes(uid); part = dirname(part)) {
+function isPlacedOnlyBy(uid: number, path: string): boolean {
+  for (let part = path; fs.lstatSync(part).uid === uid && !ownUsers().includes(uid); part = dirname(part)) {
     if ((fs.lstatSync(dirname(part)).mode & writableByOthers) !== 0) return false;
   }
   return true;

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { WritError } from '../../core/errors.js';
 import { isOwnGroup } from '../users/group-id.js';
 import { asUser, userName } from '../users/user-id.js';
-import { nearestThere, ourOwners, requireSafeParts } from './safe-path.js';
+import { nearestExisting, ownUsers, requireSafeParts } from './safe-path.js';
 
 const writableByGroup = 0o020;
 const writableByAll = 0o002;
@@ -13,14 +13,14 @@ const sticky = 0o1000;
 /**
  * Checks the owner and the mode of a directory, of each directory above it, and of both sides of each link. For a missing directory
  * the nearest parent is checked.
- * @param command what the owner types, for the hint: `writ fleet`
+ * @param command for the hint, as `writ fleet`
  * @throws WritError PATH_UNSAFE unless only root and this user can change the path
  */
 export function requireStateDirectory(path: string, command: string): void {
-  const nearest = nearestThere(path);
+  const nearest = nearestExisting(path);
   const own = fs.realpathSync(nearest);
   requireSafeParts(nearest, (part, stat) => {
-    if (!ourOwners().includes(stat.uid)) throw foreign(part, stat, part === own ? command : undefined);
+    if (!ownUsers().includes(stat.uid)) throw foreign(part, stat, part === own ? command : undefined);
     if (othersWrite(stat)) throw shared(part, stat);
   });
 }
@@ -28,7 +28,7 @@ export function requireStateDirectory(path: string, command: string): void {
 /** Checks the file of a directory of state: a file of root or of this user, and no link. @throws WritError PATH_UNSAFE */
 export function requireOwnStateFile(path: string, stat: fs.Stats): void {
   if (!stat.isFile()) throw notAFile(path, stat);
-  if (!ourOwners().includes(stat.uid)) throw foreign(path, stat, undefined);
+  if (!ownUsers().includes(stat.uid)) throw foreign(path, stat, undefined);
 }
 
 function othersWrite(stat: fs.Stats): boolean {

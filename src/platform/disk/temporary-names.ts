@@ -1,11 +1,11 @@
-// Names that Writ gives to what is not complete yet, or not needed any more. Owns the names alone.
+// Names of files that are incomplete or no longer needed.
 
 export const temporaryPrefix = '.writ-tmp-';
 
-/** In a directory of which a complete copy has another name. */
+/** Marks a directory that was copied completely to its new name. */
 export const movedMark = `${temporaryPrefix}moved`;
 
-/** True for a name that only a crash can have left behind; such a file may always be removed. */
+/** @returns true for a name that only a crash leaves behind; such a file may always be removed */
 export function isTemporaryName(name: string): boolean {
   return name.startsWith(temporaryPrefix);
 }

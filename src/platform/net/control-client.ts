@@ -14,7 +14,7 @@ import {
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
 import { chooseServiceCommands, type ServiceCommands } from '../../core/status/agent-service.js';
-import { agentOwners, requireSafePath } from '../disk/safe-path.js';
+import { requireSafePath, trustedOwners } from '../disk/safe-path.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
@@ -90,7 +90,7 @@ export async function* askAgent(options: AgentRequestOptions): AsyncGenerator<Co
  */
 function requireTrustedSocket({ socketPath, state }: AgentRequestOptions): void {
   try {
-    requireSafePath(socketPath, agentOwners(state));
+    requireSafePath(socketPath, trustedOwners(state));
   } catch (error) {
     // The path is missing or invisible to this user; the connection attempt distinguishes both.
     if (!isSystemError(error) || error instanceof WritError) throw error;

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { maxSocketPathBytes } from '../../core/limits.js';
 import type { DurableFs } from '../disk/durable-fs.js';
-import { requireSafePlace } from '../disk/safe-path.js';
+import { requireSafePathOrParent } from '../disk/safe-path.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 
@@ -34,7 +34,7 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
   const { path, durable } = options;
   requireSocketPath(path);
   // A user who can change the directory could replace the socket and receive the requests.
-  requireSafePlace(dirname(path));
+  requireSafePathOrParent(dirname(path));
   await removeStaleSocket(path, durable);
   const server = createServer((socket) => {
     // A connection reset by the peer must not end the process; the caller handles the 'close' that follows.

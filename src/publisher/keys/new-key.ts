@@ -2,7 +2,7 @@
 // until a root, or a delegation, lists it.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import { type DurableFs, diskError, isDirectoryThere } from '../../platform/disk/durable-fs.js';
+import { type DurableFs, diskError, isDirectoryPresent } from '../../platform/disk/durable-fs.js';
 import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
 import { requireKeyPlace } from './key-place.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';
@@ -54,7 +54,7 @@ export function writeKeyPair(options: NewKeyOptions): KeySigner {
 export function makeParents(directory: string): void {
   const parent = dirname(directory);
   // mkdir answers EEXIST for a file above the directory, as if the name were taken.
-  if (isDirectoryThere('directory', parent)) return;
+  if (isDirectoryPresent('directory', parent)) return;
   try {
     fs.mkdirSync(parent, { recursive: true });
   } catch (error) {

@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
+import type { LockHolder } from '../../platform/disk/find-lock-holder.js';
 import { takeLock } from '../../platform/disk/process-lock.js';
 import type { Clock } from '../../platform/time/clock.js';
 import {

@@ -9,7 +9,7 @@ import { digestHex } from '../../core/names.js';
 import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { createTally, type WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { requireOwnLink } from '../../platform/disk/own-place.js';
+import { requireTrustedLink } from '../../platform/disk/trusted-path.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
 import { makeParents } from '../keys/new-key.js';
@@ -118,7 +118,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
 function makeDirectories(to: RepositoryLayout, durableFs: DurableFs): void {
   makeParents(to.directory);
   for (const path of [to.directory, to.metadata, to.targets]) {
-    requireOwnLink(path);
+    requireTrustedLink(path);
     durableFs.ensureDirectory('export.directory', path, 0o755);
   }
 }
@@ -140,7 +140,7 @@ async function copyReleases(
     }
     what = `${bundle} ${channel}`;
     report.begin('export', what);
-    requireOwnLink(join(to.targets, bundle));
+    requireTrustedLink(join(to.targets, bundle));
     durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
     for (const { place, length } of filesOf(entry)) {
       const name = pathOf(place);

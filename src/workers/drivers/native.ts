@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { namePattern } from '../../core/names.js';
-import { requireSafePlace } from '../../platform/disk/safe-path.js';
+import { requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
@@ -141,7 +141,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
 
 function ensureSocketDirectory({ durable }: Pick<DriverContext, 'durable'>, path: string): void {
   // Before it is created: root would create it where a link of another user leads.
-  requireSafePlace(path);
+  requireSafePathOrParent(path);
   durable.ensureDirectory('native.directory', path, 0o755);
 }
 

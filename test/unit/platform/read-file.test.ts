@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { listEntries, lookAt, readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
+import { listEntries, lstatIfPresent, readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const readerUrl = new URL('../../../src/platform/read-file.js', import.meta.url);
@@ -96,11 +96,11 @@ describe('a look at what may be anything', () => {
     fs.writeFileSync(dir.join('file'), 'x');
     fs.symlinkSync('loop', dir.join('loop'));
     for (const path of [dir.join('absent'), dir.join('file/below'), dir.join('loop/below')]) {
-      assert.equal(lookAt(path), undefined, path);
+      assert.equal(lstatIfPresent(path), undefined, path);
       assert.deepEqual(listEntries(path), [], path);
     }
     assert.deepEqual(listEntries(dir.join('file')), []);
-    assert.equal(lookAt(dir.join('loop'))?.isSymbolicLink(), true);
+    assert.equal(lstatIfPresent(dir.join('loop'))?.isSymbolicLink(), true);
     assert.deepEqual(
       listEntries(dir.path).map(({ name }) => name),
       ['file', 'loop'],

@@ -1,4 +1,4 @@
-// A copy of an open file, and a further name: what the durable layer makes of what is there already.
+// Copies of open files, and further links to a file: which files result, and which existing files refuse them.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -25,7 +25,7 @@ function opened(path: string, content: string | Buffer): Opened {
 
 describe('copyNew', () => {
   for (const sizeBytes of [0, 5, bufferBytes, bufferBytes + 1, 5_000_000]) {
-    it(`makes a file of its own, with the mode that is asked for, open for reading: ${sizeBytes} bytes`, async () => {
+    it(`creates a new inode with the given mode, open for reading: ${sizeBytes} bytes`, async () => {
       using dir = tempDir();
       const content = Buffer.alloc(sizeBytes, 'ab');
       const from = opened(dir.join('a'), content);
@@ -39,7 +39,7 @@ describe('copyNew', () => {
     });
   }
 
-  it('copies what was opened, whatever its name leads to by now', async () => {
+  it('copies the opened file when its path names another file by now', async () => {
     using dir = tempDir();
     const from = opened(dir.join('a'), 'looked at');
     fs.renameSync(dir.join('a'), dir.join('c'));
@@ -50,7 +50,7 @@ describe('copyNew', () => {
   });
 
   for (const sizeBytes of [5, bufferBytes + 1, 5_000_000]) {
-    it(`writes through nothing that has the name already: ${sizeBytes} bytes`, async () => {
+    it(`fails when the path exists, and does not write through it: ${sizeBytes} bytes`, async () => {
       using dir = tempDir();
       const from = opened(dir.join('a'), Buffer.alloc(sizeBytes));
       fs.writeFileSync(dir.join('victim'), 'victim');
@@ -66,7 +66,7 @@ describe('copyNew', () => {
   }
 
   for (const sizeBytes of [5, bufferBytes + 1]) {
-    it(`copies no more than a file has by now, and leaves what that is to the digest: ${sizeBytes} bytes`, async () => {
+    it(`copies the rest of a file that became shorter: ${sizeBytes} bytes`, async () => {
       using dir = tempDir();
       const from = opened(dir.join('a'), Buffer.alloc(sizeBytes, 'ab'));
       fs.truncateSync(dir.join('a'), 3);
@@ -76,7 +76,7 @@ describe('copyNew', () => {
     });
   }
 
-  it('leaves no file open where the copy fails', async () => {
+  it('closes every file when the copy fails', async () => {
     using dir = tempDir();
     const from = { ...opened(dir.join('a'), 'a'), descriptor: fs.openSync(dir.path, 'r') };
     const before = fs.readdirSync('/proc/self/fd').length;
@@ -85,7 +85,7 @@ describe('copyNew', () => {
     fs.closeSync(from.descriptor);
   });
 
-  it('is one operation, told before and after', async () => {
+  it('calls the observer before and after the operation', async () => {
     using dir = tempDir();
     const seen: string[] = [];
     const durable = createDurableFs({
@@ -100,7 +100,7 @@ describe('copyNew', () => {
 });
 
 describe('linkNew', () => {
-  it('gives a file a further name, and replaces none', () => {
+  it('links a file, and fails when the path exists', () => {
     using dir = tempDir();
     const durable = createDurableFs();
     fs.writeFileSync(dir.join('a'), 'a');

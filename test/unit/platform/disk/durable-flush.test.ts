@@ -1,4 +1,4 @@
-// What the durable layer flushes, what a death in the middle leaves, and what it says of a disk that fails.
+// Flushes of the durable layer, the files that a killed process leaves, and the errors of a failing disk.
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import * as fs from 'node:fs';
@@ -37,11 +37,11 @@ describe('flushing', () => {
     disk.flushDescriptor('fetch.archive', descriptor, dir.join('archive'));
     fs.closeSync(descriptor);
     assert.deepEqual(calls, ['before fetch.archive', 'after fetch.archive']);
-    // The kernel is asked: it knows no such file any more.
+    // The kernel has removed this file, so the descriptor that wrote it was used.
     throwsCode('DISK_FAILED', () => disk.flushDescriptor('op', descriptor, dir.join('archive')));
   });
 
-  it('refuses to flush as a directory what is none', () => {
+  it('refuses to flush a file as a directory', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('f'), '');
     throwsCode('DISK_FAILED', () => createDurableFs().flushDirectory('op', dir.join('f')));
@@ -63,7 +63,7 @@ describe('flushing', () => {
     assert.deepEqual(calls, ['before flush', 'after flush']);
   });
 
-  it('takes an error injected into the flush of a tree for the disk that it is', async () => {
+  it('reports an injected error of the flush of a tree as an error of the disk', async () => {
     using dir = tempDir();
     await rejectsCode('DISK_FULL', failing('flush', 'after', 'ENOSPC').flushTree('flush', dir.path));
   });
@@ -95,7 +95,7 @@ describe('open files', () => {
     );
   });
 
-  it('are never what somebody else put there', () => {
+  it('are never opened through an existing file or link', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('victim'), 'precious');
     fs.symlinkSync('victim', dir.join('link'));
@@ -104,7 +104,7 @@ describe('open files', () => {
     assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
   });
 
-  it('are kept and rewritten whole', () => {
+  it('keep their content when opened again, and are rewritten completely', () => {
     using dir = tempDir();
     const disk = createDurableFs();
     const path = dir.join('lock');
@@ -116,7 +116,7 @@ describe('open files', () => {
     assert.equal(fs.readFileSync(path, 'utf8'), 'second');
   });
 
-  it('makes a scratch directory of its own each time', () => {
+  it('creates a new scratch directory for each call', () => {
     using dir = tempDir();
     const disk = createDurableFs();
     const made = [1, 2].map(() => disk.makeScratch('hook.home', dir.join('hook-')));
@@ -138,7 +138,7 @@ describe('a process that dies', () => {
   }
   const isKilled = (error: unknown): boolean => error === killed;
 
-  it('cleans up nothing, and what killed it is thrown as it is', () => {
+  it('skips the cleanup, and throws the error that killed it unchanged', () => {
     using dir = tempDir();
     assert.throws(() => dying('op:rename').writeFile('op', dir.join('f'), 'new', 0o600), isKilled);
     assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 1);
@@ -152,7 +152,7 @@ describe('a process that dies', () => {
     assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 2);
   });
 
-  it('is not told that a file could not be discarded, unless it is dead', () => {
+  it('ignores a failed discard of a file, unless the process is dead', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('f'), '');
     failing('op:discard').discardFile('op:discard', dir.join('f'));
@@ -188,7 +188,7 @@ describe('errors of the disk', () => {
     });
   }
 
-  it('say what was tried, on which path, why it failed and what to do; the label is a fact', () => {
+  it('name the action, the path, the reason and the fix; the label is a fact', () => {
     using dir = tempDir();
     const path = dir.join('sub/f');
     const mkdir = throwsCode('DISK_FAILED', () =>
@@ -199,10 +199,10 @@ describe('errors of the disk', () => {
     const write = throwsCode('DISK_FAILED', () => createDurableFs().writeFile('state.save', path, '', 0o600));
     assert.equal(write.message, `cannot open ${path}: no such file or directory (ENOENT)`);
     fs.writeFileSync(dir.join('sub'), '');
-    const inTheWay = throwsCode('DISK_FAILED', () =>
+    const blocking = throwsCode('DISK_FAILED', () =>
       createDurableFs().ensureDirectory('prepare.private', dir.join('sub'), 0o700),
     );
-    assert.equal(inTheWay.message, `${dir.join('sub')} is not a directory`);
+    assert.equal(blocking.message, `${dir.join('sub')} is not a directory`);
     const denied = Object.assign(new Error("EACCES: permission denied, rename '/a' -> '/b'"), {
       ...{ code: 'EACCES', syscall: 'rename', path: '/a', dest: '/b' },
     });
@@ -214,7 +214,7 @@ describe('errors of the disk', () => {
     assert.equal(lost.message, 'cannot flush /b: i/o error (EIO)');
   });
 
-  it('passes on what is no error of the disk', () => {
+  it('returns other errors unchanged', () => {
     const bug = new TypeError('a bug');
     const disk = createDurableFs({
       before: () => {

@@ -1,4 +1,4 @@
-// The order of durable operations, what a failure at each of them leaves behind, and the modes that result.
+// The order of durable operations, the files that a failure at each of them leaves, and the resulting modes.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -48,7 +48,7 @@ describe('writeFile', () => {
     }
   }
 
-  it('says so when the directory cannot be flushed', () => {
+  it('throws when the directory cannot be flushed', () => {
     using dir = tempDir();
     const disk = failing('op:flush-directory');
     const error = throwsCode('DISK_FAILED', () => disk.writeFile('op', dir.join('f'), 'new', 0o600));
@@ -56,7 +56,7 @@ describe('writeFile', () => {
     assert.equal(error.facts['path'], dir.path);
   });
 
-  it('replaces a symbolic link and leaves alone what it points at', () => {
+  it('replaces a symbolic link and does not change its target', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('victim'), 'precious');
     fs.symlinkSync('victim', dir.join('f'));
@@ -65,7 +65,7 @@ describe('writeFile', () => {
     assert.ok(fs.lstatSync(dir.join('f')).isFile());
   });
 
-  it('uses names that recovery can tell from others', () => {
+  it('uses temporary names that recovery recognizes', () => {
     using dir = tempDir();
     let seen: string[] = [];
     const disk = createDurableFs({
@@ -81,7 +81,7 @@ describe('writeFile', () => {
 });
 
 describe('createFile', () => {
-  it('leaves no half file behind that would refuse the next try', () => {
+  it('removes an incomplete file, so that the next attempt succeeds', () => {
     using dir = tempDir();
     const durableFs = createDurableFs();
     const broken = {} as unknown as string;
@@ -90,7 +90,7 @@ describe('createFile', () => {
     durableFs.createFile('op', dir.join('f'), 'whole', 0o600);
   });
 
-  it('says of a path that was mistyped what to do, and nothing of the disk', () => {
+  it('hints to correct a mistyped path, and does not blame the disk', () => {
     using dir = tempDir();
     const create = (path: string) => createDurableFs().createFile('op', dir.join(path), '', 0o600);
     assert.match(throwsCode('DISK_FAILED', () => create('none/f')).hint, /correct the path/);
@@ -110,7 +110,7 @@ describe('createFile', () => {
     assert.ok(!fs.existsSync(dir.join('nowhere')));
   });
 
-  it('writes bytes as they are', () => {
+  it('writes bytes unchanged', () => {
     using dir = tempDir();
     createDurableFs().createFile('op', dir.join('f'), Buffer.from([0, 255, 10]), 0o640);
     assert.deepEqual([...fs.readFileSync(dir.join('f'))], [0, 255, 10]);
@@ -127,7 +127,7 @@ describe('appendFile', () => {
     assert.equal(fs.readFileSync(dir.join('h'), 'utf8'), 'one\ntwo\n');
   });
 
-  it('flushes the directory once, behind the file that it has created', () => {
+  it('flushes the directory once, after it created the file', () => {
     using dir = tempDir();
     const { disk, calls } = observed();
     for (const line of ['one\n', 'two\n']) disk.appendFile('history', dir.join('h'), line, 0o600);
@@ -174,15 +174,15 @@ describe('rename', () => {
   });
 });
 
-describe('a directory that has to be there', () => {
-  const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+describe('ensureDirectory', () => {
+  const blocking: Readonly<Record<string, (path: string) => void>> = {
     file: (path) => fs.writeFileSync(path, 'x'),
     FIFO: (path) => execFileSync('mkfifo', [path]),
     'link to nowhere': (path) => fs.symlinkSync('/nowhere/at/all', path),
     'link to itself': (path) => fs.symlinkSync(path, path),
   };
-  for (const [name, put] of Object.entries(inTheWay)) {
-    it(`is not made over a ${name}: the error names it and the way out`, () => {
+  for (const [name, put] of Object.entries(blocking)) {
+    it(`fails when a ${name} has the path, with the path and a hint`, () => {
       using dir = tempDir();
       const path = dir.join('directory');
       put(path);
@@ -195,7 +195,7 @@ describe('a directory that has to be there', () => {
     });
   }
 
-  it('is refused below a file and a link without a target, with the path that is no directory', () => {
+  it('fails below a file and below a dangling link, with the path that is not a directory', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     fs.symlinkSync('nowhere', dir.join('link'));
@@ -205,12 +205,12 @@ describe('a directory that has to be there', () => {
     }
   });
 
-  it('is refused in place of a device, which is not to be moved away', () => {
+  it('fails when a device has the path, and does not hint to move it away', () => {
     const ensure = () => createDurableFs().ensureDirectory('op', '/dev/null', 0o700);
     assert.equal(throwsCode('DISK_FAILED', ensure).hint, 'Choose another path: this one is a device.');
   });
 
-  it('may be a link to one', () => {
+  it('accepts a link to a directory', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('real'));
     fs.symlinkSync('real', dir.join('directory'));
@@ -231,7 +231,7 @@ describe('modes under umask 077', () => {
     disk.createFile('op', path('created'), 'x', 0o755);
     disk.appendFile('op', path('appended'), 'x', 0o640);`;
 
-  it('gives every file and directory exactly the mode asked for', async () => {
+  it('gives every file and directory exactly the given mode', async () => {
     using dir = tempDir();
     const result = await runScript(script(dir));
     assert.equal(result.kind === 'exited' && result.exitCode, 0);
@@ -245,7 +245,7 @@ describe('modes under umask 077', () => {
     });
   });
 
-  it('gives a directory its mode as it makes it: a crash right behind leaves one that workers can enter', async () => {
+  it('creates a directory with its mode, so that workers can enter it after a crash', async () => {
     using dir = tempDir();
     const result = await runScript(`
       process.umask(0o077);
@@ -260,7 +260,7 @@ describe('modes under umask 077', () => {
     assert.equal(fs.readFileSync(dir.join('umask'), 'utf8'), '77', 'the umask of the process stays');
   });
 
-  it('waits for no reader of a pipe that somebody put in the place of its file', () => {
+  it('does not wait for the reader of a FIFO that replaced its file', () => {
     using dir = tempDir();
     execFileSync('mkfifo', [dir.join('events')]);
     throwsCode('DISK_FAILED', () => createDurableFs().appendFile('op', dir.join('events'), 'x', 0o600));

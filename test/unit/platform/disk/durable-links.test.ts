@@ -1,4 +1,4 @@
-// Links and directories of the durable layer: one that is replaced is never absent, and what is mounted is never removed.
+// Links and directories of the durable layer: a replaced link is never absent, and a mounted file system is never removed.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -20,7 +20,7 @@ describe('replaceLink', () => {
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/2');
   });
 
-  it('shows a watcher of the directory nothing but that create and that rename', async () => {
+  it('shows only the create and the rename to a watcher of the directory', async () => {
     using dir = tempDir();
     fs.symlinkSync('generations/1', dir.join('current'));
     const events: string[] = [];
@@ -40,12 +40,17 @@ describe('replaceLink', () => {
     using dir = tempDir();
     fs.symlinkSync('generations/1', dir.join('current'));
     const targets: string[] = [];
-    const look = ({ op }: { op: string }): void => {
+    const observe = ({ op }: { op: string }): void => {
       targets.push(`${op} ${fs.readlinkSync(dir.join('current'))}`);
     };
-    createDurableFs({ before: look, after: look }).replaceLink('s', dir.join('current'), 'generations/2', {
-      temporaryName: '.c',
-    });
+    createDurableFs({ before: observe, after: observe }).replaceLink(
+      's',
+      dir.join('current'),
+      'generations/2',
+      {
+        temporaryName: '.c',
+      },
+    );
     assert.deepEqual(targets, [
       's:create generations/1',
       's:create generations/1',
@@ -56,7 +61,7 @@ describe('replaceLink', () => {
     ]);
   });
 
-  it('leaves the old link, and no other, when the rename fails', () => {
+  it('keeps only the old link when the rename fails', () => {
     using dir = tempDir();
     fs.symlinkSync('generations/1', dir.join('current'));
     const disk = failing('swap.link:rename');
@@ -67,7 +72,7 @@ describe('replaceLink', () => {
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/1');
   });
 
-  it('takes away the link that an earlier try could not take away', () => {
+  it('removes the link that an earlier attempt could not remove', () => {
     using dir = tempDir();
     const dead = failing('swap.link:rename');
     fs.symlinkSync('generations/1', dir.join('.c'));
@@ -80,7 +85,7 @@ describe('replaceLink', () => {
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/2');
   });
 
-  it('refuses a temporary name that is taken, and leaves it alone', () => {
+  it('fails when the temporary name is taken, and does not change that file', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('.c'), 'mine');
     const disk = createDurableFs();
@@ -93,7 +98,7 @@ describe('replaceLink', () => {
 });
 
 describe('linkFile', () => {
-  it('gives a file a second name, flushes the directory, and leaves no temporary one', () => {
+  it('links a file, flushes the directory, and leaves no temporary file', () => {
     using dir = tempDir();
     const operations: string[] = [];
     const durable = createDurableFs({ after: ({ op }) => operations.push(op) });
@@ -107,7 +112,7 @@ describe('linkFile', () => {
     assert.deepEqual(fs.readdirSync(dir.path).sort(), ['one', 'two']);
   });
 
-  it('copies where there are no links, and flushes the copy before it gets its name', async () => {
+  it('copies when links are not possible, and flushes the copy before the rename', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('one'), 'bytes');
     const result = await runScript(`
@@ -131,7 +136,7 @@ describe('linkFile', () => {
     assert.deepEqual(fs.readdirSync(dir.path).sort(), ['one', 'two']);
   });
 
-  it('says that there is nothing to link', () => {
+  it('throws when the source does not exist', () => {
     using dir = tempDir();
     throwsCode('DISK_FAILED', () => createDurableFs().linkFile('test', dir.join('none'), dir.join('two')));
     assert.deepEqual(fs.readdirSync(dir.path), []);
@@ -139,7 +144,7 @@ describe('linkFile', () => {
 });
 
 describe('directories, links and removal', () => {
-  it('makes a directory once, and leaves one that is there alone', () => {
+  it('creates a directory once, and does not change an existing directory', () => {
     using dir = tempDir();
     const disk = createDurableFs();
     disk.makeDirectory('op', dir.join('d'), 0o700);
@@ -150,7 +155,7 @@ describe('directories, links and removal', () => {
     assert.equal(modeOf(dir.join('e')), 0o711);
   });
 
-  it('makes a directory with exactly the mode asked for, whatever its parent hands down', () => {
+  it('creates a directory with exactly the given mode when its parent has a default access list', () => {
     using dir = tempDir();
     fs.chmodSync(dir.path, 0o2755);
     createDurableFs().makeDirectory('op', dir.join('d'), 0o750);
@@ -165,7 +170,7 @@ describe('directories, links and removal', () => {
     throwsCode('DISK_FAILED', () => disk.createLink('op', dir.join('l'), 'elsewhere'));
   });
 
-  it('removes a link and not its target, and flushes; nothing to remove is nothing to do', () => {
+  it('removes a link and not its target, and flushes; does nothing for a missing file', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('target'), 'stays');
     fs.symlinkSync('target', dir.join('l'));

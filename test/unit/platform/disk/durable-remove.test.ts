@@ -1,4 +1,4 @@
-// Trees that a command has written to keep its traces, or to have somebody else's files removed.
+// Trees that a malicious command has written to prevent their removal, or to cause the removal of other files.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import nodeFs, * as fs from 'node:fs';
@@ -9,8 +9,8 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { needsMounts, runMounted } from '../../../kit/disk/mounted.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-describe('removing a tree', () => {
-  it('removes one that is deeper than a path can be long, and than descriptors can be many', () => {
+describe('removeTreeAt', () => {
+  it('removes a tree deeper than the limits for paths and descriptors', () => {
     using dir = tempDir();
     writeDeepTree(dir.join('tree'), 1500);
     assert.throws(() => fs.lstatSync(dir.join('tree', ...Array(1500).fill('dddddd'))), {
@@ -20,7 +20,7 @@ describe('removing a tree', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
-  it('removes names that are no text, and every kind of file', () => {
+  it('removes names that are not UTF-8, and every kind of file', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('tree'));
     fs.mkdirSync(Buffer.concat([Buffer.from(dir.join('tree/')), Buffer.from([0xff, 0xfe])]));
@@ -31,7 +31,7 @@ describe('removing a tree', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
-  it('removes directories that nobody may enter or change', () => {
+  it('removes directories without any permission', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('tree/a/b/c'), { recursive: true });
     fs.writeFileSync(dir.join('tree/a/b/c/f'), '');
@@ -41,7 +41,7 @@ describe('removing a tree', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
-  it('leaves alone what a link leads to that takes the place of a directory, at whatever step it does', () => {
+  it('does not follow a link that replaces a directory, whatever step it comes before', () => {
     using dir = tempDir();
     const disk = createDurableFs();
     const kept = ['a', 'b', 'c'];
@@ -119,8 +119,8 @@ const systemCalls = [
 ] as const;
 
 /**
- * Removes with `act`, and calls `swap` before the system call with this number, as an attacker who is lucky. What the
- * attacked removal throws is no matter: something is left then.
+ * Removes with `act`, and calls `swap` before the system call with this number, as a lucky attacker. Ignores the error of the
+ * attacked removal, which may leave a part of the tree.
  * @returns how many system calls there were
  */
 function atStep(step: number, swap: () => void, act: () => void): number {

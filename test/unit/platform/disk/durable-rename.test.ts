@@ -1,11 +1,11 @@
-// A rename of a directory that the file system refuses: what it leaves, and what a crash at each of its steps leaves.
+// A rename of a directory that the file system refuses, and the files that a crash at each of its steps leaves.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { recoverReplacedReleases } from '../../../../src/agent/generations/release-records.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { isLeftBehind, isRenamed } from '../../../../src/platform/disk/durable-rename.js';
+import { canRenameDirectory, isMovedSource } from '../../../../src/platform/disk/durable-rename.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -35,7 +35,7 @@ const aside = `${place}.replaced`;
 const read = (dir: TempDir, name: string): string => fs.readFileSync(dir.join(`${name}/in/f`), 'utf8');
 
 describe('a rename of a directory of a lower layer', () => {
-  it('is a copy with modes, times and links, and the source is gone', () => {
+  it('copies with modes, times and links, and removes the source', () => {
     using dir = tempDir();
     sample(dir);
     layered().rename('x', dir.join(place), dir.join(aside));
@@ -46,7 +46,7 @@ describe('a rename of a directory of a lower layer', () => {
     assert.deepEqual(fs.readdirSync(dir.join('archives/b')), ['1-0123456789ab.replaced']);
   });
 
-  it('leaves a kept release complete under its name, whatever step a crash comes before', () => {
+  it('leaves a retained release complete at one path, whatever step a crash comes before', () => {
     const steps = ['copy', 'copy-rename', 'copy-flush', 'copy-mark', 'copy-mark-flush', 'copy-remove'];
     for (const step of steps) {
       using dir = tempDir();
@@ -55,11 +55,11 @@ describe('a rename of a directory of a lower layer', () => {
       const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: dir.path });
       recoverReplacedReleases(paths, createDurableFs());
       assert.deepEqual(fs.readdirSync(dir.join('archives/b')), ['1-0123456789ab'], step);
-      assert.deepEqual([read(dir, place), isLeftBehind(dir.join(place))], ['policy', false], step);
+      assert.deepEqual([read(dir, place), isMovedSource(dir.join(place))], ['policy', false], step);
     }
   });
 
-  it('takes no part of the source for the whole, where a crash came while it was removed', () => {
+  it('recognizes an incomplete source after a crash during its removal', () => {
     using dir = tempDir();
     sample(dir);
     assert.throws(() => layered('x:copy-remove').rename('x', dir.join(place), dir.join(aside)), /killed/);
@@ -69,7 +69,7 @@ describe('a rename of a directory of a lower layer', () => {
     assert.equal(read(dir, place), 'policy');
   });
 
-  it('stays an error for a file, and for a name on another file system', () => {
+  it('fails for a file, and for a path on another file system', () => {
     using dir = tempDir('/dev/shm');
     using other = tempDir('/var/tmp');
     sample(dir);
@@ -80,11 +80,11 @@ describe('a rename of a directory of a lower layer', () => {
     assert.equal(read(dir, place), 'policy');
   });
 
-  it('is asked for without a change', () => {
+  it('is tested without a change', () => {
     using dir = tempDir();
     sample(dir);
-    assert.equal(isRenamed(dir.join('archives'), dir.path), true);
-    assert.equal(isRenamed(dir.join('archives'), dir.join('absent')), undefined);
+    assert.equal(canRenameDirectory(dir.join('archives'), dir.path), true);
+    assert.equal(canRenameDirectory(dir.join('archives'), dir.join('absent')), undefined);
     assert.deepEqual(fs.readdirSync(dir.path), ['archives']);
   });
 });

@@ -1,4 +1,4 @@
-// Which mount a path is at, above or in: by whole names, never by the first letters of one.
+// The mounts at, below and above a path: whole names are compared, never prefixes of names.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -21,13 +21,13 @@ describe('mountAtOrBelow', () => {
     assert.equal(mountAtOrBelow(dir.join('tree'), ['/', at('tree/below')]), at('tree/below'));
   });
 
-  it('finds neither one above nor one on a neighbour whose name begins alike', () => {
+  it('finds no mount above the path, or on a sibling with the same name prefix', () => {
     using dir = tempDir();
     const at = neighbours(dir);
     assert.equal(mountAtOrBelow(dir.join('tree'), ['/', fs.realpathSync(dir.path), at('tree-2')]), undefined);
   });
 
-  it('looks at a link itself, not at where it points', () => {
+  it('checks a link itself and not its target', () => {
     using dir = tempDir();
     const at = neighbours(dir);
     fs.symlinkSync('tree', dir.join('link'));
@@ -36,7 +36,7 @@ describe('mountAtOrBelow', () => {
 });
 
 describe('mountOf', () => {
-  it('is the nearest mount that the path lies in', () => {
+  it('returns the nearest mount that contains the path', () => {
     using dir = tempDir();
     const at = neighbours(dir);
     const points = ['/', at('tree/below'), at('tree')];
@@ -44,7 +44,7 @@ describe('mountOf', () => {
     assert.equal(mountOf(dir.join('tree'), points), at('tree'));
   });
 
-  it('is not a neighbour whose name the path begins with', () => {
+  it('does not return a sibling with a name that is a prefix of the path', () => {
     using dir = tempDir();
     const at = neighbours(dir);
     assert.equal(mountOf(dir.join('tree-2'), ['/', at('tree')]), '/');
@@ -52,7 +52,7 @@ describe('mountOf', () => {
 });
 
 describe('readMountPoints', () => {
-  it('has the root of this machine, and none where there is no table', () => {
+  it('returns the root of this machine, and nothing without a mount table', () => {
     using dir = tempDir();
     assert.ok(readMountPoints().includes('/'));
     assert.deepEqual(readMountPoints(dir.join('none')), []);

@@ -43,7 +43,7 @@ describe('openFileBelow', () => {
     fs.closeSync(descriptor);
   });
 
-  it('opens nothing in another directory that took the path, and lists the one that was opened', () => {
+  it('opens no file in a directory that replaced the opened one', () => {
     using dir = tempDir();
     writeTree(dir.join('s'), { a: 'a' });
     const { descriptor, identity } = openDirectory(dir.join('s'));

@@ -1,4 +1,5 @@
-// One process a lock: who holds it is said, a death frees it, waiting is bounded. Holders are real processes.
+// One process per lock: the error names the holder, the end of the holder releases the lock, the wait is bounded. The holders are
+// real processes.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { after, describe, it } from 'node:test';
@@ -13,7 +14,7 @@ const holders = lockHolders();
 describe('takeLock', () => {
   after(holders.endAll);
 
-  it('makes a private file that says who holds it', async () => {
+  it('creates a private file with a note of the holder', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
     assert.match(
@@ -24,7 +25,7 @@ describe('takeLock', () => {
     lock.release();
   });
 
-  it('tells the second who is first', async () => {
+  it('names the holder in the error of a second process', async () => {
     using dir = tempDir();
     const holder = await holders.start(dir.join('lock'));
     const error = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
@@ -33,7 +34,7 @@ describe('takeLock', () => {
     assert.equal(error.kind, 'busy');
   });
 
-  it('says what it does, since when, and that it lives', async () => {
+  it('reports the work of the holder, its start, and that it runs', async () => {
     using dir = tempDir();
     const before = Date.now();
     const holder = await holders.start(dir.join('lock'));
@@ -44,7 +45,7 @@ describe('takeLock', () => {
     assert.ok(Number(sinceMs) >= before && Number(sinceMs) <= Date.now());
   });
 
-  it('says so with the code of its caller', async () => {
+  it('throws the error code of its caller', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
     const code = 'REPOSITORY_LOCKED';
@@ -52,7 +53,7 @@ describe('takeLock', () => {
     lock.release();
   });
 
-  it('holds within one process too, and is free after release', async () => {
+  it('excludes a second call of the same process until release', async () => {
     using dir = tempDir();
     const first = await takeLock(lockOptions(dir.join('lock')));
     await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
@@ -70,7 +71,7 @@ describe('takeLock', () => {
     assert.ok(fs.existsSync(dir.join('lock')), 'the file is never unlinked');
   });
 
-  it('can be released twice without closing the file of somebody else', async () => {
+  it('can be released twice without closing another file', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
     lock.release();
@@ -80,7 +81,7 @@ describe('takeLock', () => {
     fs.closeSync(reused);
   });
 
-  it('tries again until its time is over', async () => {
+  it('tries again until the end of waitMs', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
     const clock = fakeClock({ mode: 'skip' });
@@ -92,7 +93,7 @@ describe('takeLock', () => {
     assert.deepEqual(clock.sleeps, [200, 200, 200, 200, 200]);
   });
 
-  it('gets the lock that is freed while it waits', async () => {
+  it('takes a lock that is released during the wait', async () => {
     using dir = tempDir();
     const first = await takeLock(lockOptions(dir.join('lock')));
     const clock = fakeClock({ mode: 'skip' });
@@ -106,26 +107,26 @@ describe('takeLock', () => {
     second.release();
   });
 
-  it('gets the lock that is freed while it looks for who has it', async () => {
+  it('takes a lock that is released during the search for its holder', async () => {
     using dir = tempDir();
     const first = await takeLock(lockOptions(dir.join('lock')));
-    // A living process that wrote the note would be named for it.
+    // Without a note, because a running writer would be reported as the holder.
     fs.truncateSync(dir.join('lock'));
     const clock = fakeClock({ mode: 'skip' });
-    let looks = 0;
+    let reads = 0;
     clock.monotonicMs = () => {
-      looks += 1;
-      // The second look at the clock comes right behind the try that failed.
-      if (looks === 2) first.release();
+      reads += 1;
+      // The clock is read for the second time right after the attempt that failed.
+      if (reads === 2) first.release();
       return 0;
     };
     (await takeLock(lockOptions(dir.join('lock'), { clock }))).release();
   });
 
-  it('takes no lock that is held by whom it cannot see', async () => {
+  it('does not take a lock of a holder that is not visible', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('lock'), '');
-    // By its other name the holder is not found; the lock is the same.
+    // The holder opened the same file by another name, so the search does not find it.
     fs.linkSync(dir.join('lock'), dir.join('hidden'));
     await heldBySleep(dir.join('hidden'), async () => {
       const { facts } = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
@@ -154,7 +155,7 @@ describe('takeLock', () => {
     assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
   });
 
-  it('says what the system says about the file', async () => {
+  it('reports the error of the system for the lock file', async () => {
     using dir = tempDir();
     const error = await rejectsCode('DISK_FAILED', takeLock(lockOptions(dir.join('no', 'lock'))));
     assert.equal(error.facts['errno'], 'ENOENT');

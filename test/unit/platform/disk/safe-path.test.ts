@@ -6,7 +6,7 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('a path through links', () => {
-  it('is held to what they lead to, and refused where they lead in a circle', () => {
+  it('is checked at the targets of the links, and refused for a loop of links', () => {
     using dir = tempDir();
     writeFileSync(dir.join('file'), '', { mode: 0o600 });
     for (let at = 0; at < 30; at += 1) symlinkSync(at === 0 ? 'file' : `l${at - 1}`, dir.join(`l${at}`));

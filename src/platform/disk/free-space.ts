@@ -1,5 +1,6 @@
-// Asks the file system for room before something is written to it, so that a release that cannot fit leaves the disk
-// as it is: DISK_FULL with what is needed and what there is. Decides by core/release/disk-space; frees nothing.
+// Compares the free space of a file system with the required space before a write, so that a release that does not fit
+// leaves the disk unchanged: DISK_FULL with the required and the free amount. The rule is core/release/disk-space.ts.
+// Frees no space.
 import * as fs from 'node:fs';
 import { isWritError, unlessRefused, WritError } from '../../core/errors.js';
 import {
@@ -29,30 +30,30 @@ export function readFreeSpace(path: string): FreeSpace {
   }
 }
 
-export interface RoomOptions {
+export interface SpaceRequirement {
   /** Any path on the file system. */
   readonly path: string;
-  /** For people: what it is for, as `access 7`. */
+  /** The subject of the message, as `access 7`. */
   readonly what: string;
   readonly space: Space;
-  /** What of it is written already. */
+  /** The part of `space` that is on the disk already. */
   readonly written?: Space;
 }
 
-/** @throws WritError DISK_FULL with facts needed, available, unit and path; DISK_* */
-export function requireRoom({ path, what, space, written }: RoomOptions): void {
+/** @throws WritError DISK_FULL with facts needed, available, unit and path; DISK_* when the file system does not answer */
+export function requireFreeSpace({ path, what, space, written }: SpaceRequirement): void {
   const free = readFreeSpace(path);
   const shortage = shortageOf(space, { ...free, ...addSpace(free, ...(written ? [written] : [])) });
-  if (shortage !== undefined) throw noRoom(shortage, { path, what });
+  if (shortage !== undefined) throw diskFullError(shortage, { path, what });
 }
 
-/** The one form of it: the memory of full disks reads the facts again. */
-export function noRoom(
+/** Makes every DISK_FULL error with amounts, because agent/select/space-memory.ts reads these facts again. */
+export function diskFullError(
   { unit, needed, available }: Shortage,
   { path, what, cause }: { readonly path: string; readonly what: string; readonly cause?: unknown },
 ): WritError {
   const amount = (count: number): string => (unit === 'bytes' ? sizeText(count) : `${count} ${unit}`);
-  const df = `df -${unit === 'bytes' ? 'h' : 'i'} ${lastingPlace(path)}`;
+  const df = `df -${unit === 'bytes' ? 'h' : 'i'} ${mountPointOrPath(path)}`;
   return new WritError('DISK_FULL', `${what} needs ${amount(needed)}, and ${amount(available)} are free`, {
     facts: { needed, available, unit, path },
     hint: `Free ${amount(Math.max(0, needed - available))} there (\`${df}\`); the agent tries again when there is enough.`,
@@ -60,18 +61,24 @@ export function noRoom(
   });
 }
 
-/** A staging area is gone when a person reads of it: the file system that it was on is not. */
-function lastingPlace(path: string): string {
+/** Names the mount point, because a staging directory no longer exists when a person reads the hint. */
+function mountPointOrPath(path: string): string {
   return unlessRefused(() => mountOf(path, readMountPoints())) ?? path;
 }
 
-/** A disk that filled up meanwhile says no number: what was to be written is what is needed. */
-export function withNeed(error: unknown, { path, what, space }: Omit<RoomOptions, 'written'>): unknown {
+/**
+ * Adds the required and the free amount to a DISK_FULL error of a write, because ENOSPC has no amounts.
+ * @returns `error` itself for any other error, and when the file system does not answer
+ */
+export function withRequiredSpace(
+  error: unknown,
+  { path, what, space }: Omit<SpaceRequirement, 'written'>,
+): unknown {
   if (!isWritError(error) || error.code !== 'DISK_FULL' || 'needed' in error.facts) return error;
   try {
     const free = readFreeSpace(path);
     const shortage = shortageOf(space, { ...free, bytes: 0 }) ?? { unit: 'bytes', needed: space.bytes };
-    return noRoom({ ...shortage, available: free.bytes }, { path, what, cause: error });
+    return diskFullError({ ...shortage, available: free.bytes }, { path, what, cause: error });
   } catch (unanswered) {
     if (!isWritError(unanswered)) throw unanswered;
     return error;

@@ -1,4 +1,4 @@
-// Who holds a lock, by what the kernel says and by the note in the file: a dead process is never named.
+// Finds the holder of a lock by the kernel and by the note in the file; never names a dead process.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -7,19 +7,19 @@ import {
   judgeLockHolder,
   type LockNote,
   parseLockNote,
-} from '../../../../src/platform/disk/find-lock-owner.js';
+} from '../../../../src/platform/disk/find-lock-holder.js';
 
 const note: LockNote = { what: 'agent', pid: 4711, startTicks: 99, sinceMs: Date.UTC(2026, 10, 21, 16, 30) };
 const writer = { pid: 4711, startTicks: 99, command: 'node' };
 
 describe('the note of a lock', () => {
-  it('is one line for people that is read back', () => {
+  it('is one readable line that is parsed again', () => {
     const text = encodeLockNote(note);
     assert.equal(text, 'agent (pid 4711, started 99) since 2026-11-21T16:30:00.000Z\n');
     assert.deepEqual(parseLockNote(text), note);
   });
 
-  it('counts only whole', () => {
+  it('is ignored when it is incomplete', () => {
     const text = encodeLockNote(note);
     for (let length = 0; length < text.length; length += 1) {
       assert.equal(parseLockNote(text.slice(0, length)), undefined, `${length} bytes`);
@@ -31,7 +31,7 @@ describe('the note of a lock', () => {
 });
 
 describe('judgeLockHolder', () => {
-  it('names what the holder does, and since when', () => {
+  it('names the work of the holder and its start', () => {
     assert.deepEqual(judgeLockHolder({ note, holders: [writer] }), {
       text: 'agent (pid 4711)',
       what: 'agent',
@@ -42,12 +42,12 @@ describe('judgeLockHolder', () => {
     });
   });
 
-  it('knows the writer by its start, whatever its pid is from here', () => {
+  it('recognizes the writer by its start when its pid differs in this namespace', () => {
     const seen = judgeLockHolder({ note, holders: [{ ...writer, pid: 31_000 }] });
     assert.deepEqual([seen.text, seen.pid], ['agent (pid 31000)', 31_000]);
   });
 
-  it('believes no note of somebody else than the holder', () => {
+  it('ignores the note of a process that is not the holder', () => {
     const child = { pid: 5000, startTicks: 120, command: 'sleep' };
     assert.deepEqual(judgeLockHolder({ note, holders: [child] }), {
       text: 'sleep (pid 5000)',
@@ -61,13 +61,13 @@ describe('judgeLockHolder', () => {
     );
   });
 
-  it('believes a living writer where nobody can be seen holding it', () => {
+  it('names a running writer when no holder is visible', () => {
     assert.equal(judgeLockHolder({ note, holders: [], noted: writer }).text, 'agent (pid 4711)');
   });
 
-  it('names nobody where nobody is seen', () => {
-    const nobody = judgeLockHolder({ note, holders: [] });
-    assert.deepEqual(nobody, { text: 'a process that cannot be seen from here', alive: 'unknown' });
+  it('names no process when none is visible', () => {
+    const holder = judgeLockHolder({ note, holders: [] });
+    assert.deepEqual(holder, { text: 'a process that cannot be seen from here', alive: 'unknown' });
   });
 });
 

@@ -1,4 +1,4 @@
-// A lock in the world as it is: a note that misleads, a child that inherits, a disk that fails.
+// A lock under faults: a wrong note, a child that inherits the lock, a failing disk, and a machine without free processes.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { after, describe, it } from 'node:test';
@@ -14,7 +14,7 @@ const holders = lockHolders();
 describe('a note that misleads', () => {
   after(holders.endAll);
 
-  it('of a dead process is not repeated: who inherited the lock is named', async () => {
+  it('of a dead process is ignored, and the process that inherited the lock is named', async () => {
     using dir = tempDir();
     await killHolder(await holders.start(dir.join('lock')));
     assert.match(fs.readFileSync(dir.join('lock'), 'utf8'), /^agent /);
@@ -25,7 +25,7 @@ describe('a note that misleads', () => {
     });
   });
 
-  it('that was half written, emptied or made huge names who is really there', async () => {
+  it('that is incomplete, empty or too long is ignored, and the holder is named', async () => {
     using dir = tempDir();
     const holder = await holders.start(dir.join('lock'));
     const whole = fs.readFileSync(dir.join('lock'), 'utf8');
@@ -46,7 +46,7 @@ describe('a note that misleads', () => {
     await killHolder(holder);
   });
 
-  it('keeps nobody from a lock that is free', async () => {
+  it('does not block a free lock', async () => {
     using dir = tempDir();
     fs.writeFileSync(
       dir.join('lock'),
@@ -57,7 +57,7 @@ describe('a note that misleads', () => {
 });
 
 describe('a child of a holder', () => {
-  it('that makes itself a daemon does not keep the lock when the holder dies', async () => {
+  it('that becomes a daemon does not keep the lock when the holder dies', async () => {
     using dir = tempDir();
     const holder = startScript(`
       const { takeLock } = await import(at('src/platform/disk/process-lock.js'));
@@ -91,7 +91,7 @@ describe('a disk that fails', () => {
     }),
   });
 
-  it('without room for the note takes the lock all the same, and its holder is named', async () => {
+  it('that is too full for the note does not prevent the lock, and the holder is named', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock'), failing('lock.holder', 'ENOSPC')));
     const { facts } = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
@@ -99,7 +99,7 @@ describe('a disk that fails', () => {
     lock.release();
   });
 
-  it('that cannot be written, or has no room for the file, is said', async () => {
+  it('that is read-only or full makes takeLock throw a DISK_* error', async () => {
     using dir = tempDir();
     const readOnly = lockOptions(dir.join('lock'), failing('lock.open', 'EROFS'));
     await rejectsCode('DISK_READ_ONLY', takeLock(readOnly));
@@ -108,12 +108,13 @@ describe('a disk that fails', () => {
 });
 
 describe('a machine without a process left', () => {
-  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become a user who has none left' };
+  const asRoot =
+    process.getuid?.() === 0 ? {} : { skip: 'only root can change to a user without free processes' };
 
-  it('says that it is busy, and not that a program is missing', asRoot, async () => {
+  it('makes takeLock throw LOCK_UNTRIED, and not an error of a missing program', asRoot, async () => {
     using dir = tempDir();
     fs.chmodSync(dir.path, 0o777);
-    // The threads of Node count too: they are there before the limit is.
+    // The threads of Node count too: start them before the limit is set.
     const script = `
       const { execFileSync } = await import('node:child_process');
       const { stat } = await import('node:fs/promises');

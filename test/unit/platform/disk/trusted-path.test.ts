@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { requireOwnPlace } from '../../../../src/platform/disk/own-place.js';
+import { requireTrustedPath } from '../../../../src/platform/disk/trusted-path.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
-const nobody = 65_534;
+const otherUser = 65_534;
 const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give files to another user' };
 const refused = { code: 'PATH_UNSAFE' };
 const check = (path: string): void =>
-  requireOwnPlace(path, (name) => name === 'root.json' || name === 'metadata');
+  requireTrustedPath(path, (name) => name === 'root.json' || name === 'metadata');
 
 /** The repository that a server's user owns, in a directory of root. */
 function servedBy(dir: TempDir, owner: number): string {
@@ -19,7 +19,7 @@ function servedBy(dir: TempDir, owner: number): string {
 }
 
 describe('requireOwnPlace', () => {
-  it('takes a directory of this user, and a place that is yet to be made', () => {
+  it('accepts a directory of this user, and a path that does not exist yet', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('keys'), { mode: 0o700 });
     check(dir.join('keys'));
@@ -28,7 +28,7 @@ describe('requireOwnPlace', () => {
     assert.throws(() => check(dir.join('keys/not/there')), refused);
   });
 
-  it('advises no change of the mode of a device', () => {
+  it('does not hint to change the mode of a device', () => {
     assert.throws(() => check('/dev/null'), {
       ...refused,
       hint: /^Choose another path: this one is neither a file/,
@@ -45,30 +45,30 @@ describe('requireOwnPlace', () => {
     assert.throws(() => check(dir.join('team/keys')), refused);
   });
 
-  it('takes the repository of a server in a directory of root, and no link in it', asRoot, () => {
+  it('accepts the repository of a server in a directory of root, and refuses a link in it', asRoot, () => {
     using dir = tempDir();
-    const path = servedBy(dir, nobody);
+    const path = servedBy(dir, otherUser);
     check(path);
     fs.symlinkSync('/etc/passwd', `${path}/root.json`);
     check(path);
-    fs.lchownSync(`${path}/root.json`, nobody, nobody);
+    fs.lchownSync(`${path}/root.json`, otherUser, otherUser);
     assert.throws(() => check(path), refused);
   });
 
-  it('refuses a directory in which another user owns what is opened', asRoot, () => {
+  it('refuses a directory in which another user owns an opened entry', asRoot, () => {
     using dir = tempDir();
     const path = servedBy(dir, 0);
     check(path);
-    fs.chownSync(`${path}/metadata`, nobody, nobody);
+    fs.chownSync(`${path}/metadata`, otherUser, otherUser);
     assert.throws(() => check(path), { code: 'PATH_UNSAFE', message: /metadata can be changed/ });
   });
 
-  it('refuses the directory of another user that a third one could replace', asRoot, () => {
+  it('refuses the directory of another user that a third user could replace', asRoot, () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('open'), { mode: 0o755 });
     fs.chmodSync(dir.join('open'), 0o777);
     fs.mkdirSync(dir.join('open/keys'));
-    fs.chownSync(dir.join('open/keys'), nobody, nobody);
+    fs.chownSync(dir.join('open/keys'), otherUser, otherUser);
     assert.throws(() => check(dir.join('open/keys')), refused);
   });
 });
