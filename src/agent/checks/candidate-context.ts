@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import type { NamedRelease } from '../../core/release/release.js';
 import type { Generation } from '../generations/generations.js';
-import { type CandidateSandbox, confinedTo, type HookOptions } from '../hooks/hook.js';
+import { type CandidateSandbox, type HookOptions, sandboxForCandidate } from '../hooks/hook.js';
 import type { CandidateView, ViewedTree } from '../hooks/policy-view.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { CandidateBundle, CandidateOptions } from '../staging/candidate.js';
@@ -88,7 +88,7 @@ export function candidateHook(
       current: currentPath,
       bundle: bundle.treePath,
     },
-    confine: confine && confinedTo(confine, bundle.name),
+    confine: confine && sandboxForCandidate(confine, bundle.name),
     ...{ scratchRoot, durable, signal },
   };
 }

@@ -12,7 +12,7 @@ import type { SandboxStatus } from '../../core/status/status.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import type { Receive } from '../../trust/download.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import { openFileSource } from '../../trust/sources/file-source.js';
@@ -167,7 +167,7 @@ function treeOwnership({ mode, group }: BundleConfig): { readonly mode: number; 
 
 function findGroupId(group: string | number): number | undefined {
   try {
-    return lookUpGroup(group);
+    return resolveGroup(group);
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;

@@ -6,7 +6,7 @@ import type { HostFactSource } from '../../core/config/tolerated-rules.js';
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { defaultPath } from '../../platform/process/run-command.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 
 /** @param path where programs are found that have no directory, with colons between */
 export function hostLook(path: string = defaultPath): HostFactSource {
@@ -30,7 +30,7 @@ export function hostLook(path: string = defaultPath): HostFactSource {
     },
     group: (name) => {
       try {
-        lookUpGroup(name);
+        resolveGroup(name);
         return undefined;
       } catch (error) {
         if (!isWritError(error)) throw error;

@@ -5,7 +5,7 @@ import { parseControlRequest } from '../../core/protocol/control-protocol.js';
 import { healthResult, parseReadRequest, type ReadRequest } from '../../core/protocol/read-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { removeStaleSocket } from '../../platform/net/unix-socket.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import { publicPart } from '../report/status-file.js';
 import type { Host } from '../state/host.js';
 import {
@@ -54,7 +54,7 @@ async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise
     const { group, detail } = config.read;
     const opened = await openRequestSocket({
       ...{ path: paths.readSocket, version: options.version, log, clock, durable, parse: parseReadRequest },
-      ...{ mode: 0o660, gid: lookUpGroup(group), maxConnections: maxReadConnections },
+      ...{ mode: 0o660, gid: resolveGroup(group), maxConnections: maxReadConnections },
       handlers: readHandlers(options, detail),
     });
     log.info({ socket: paths.readSocket, group }, 'read socket open');

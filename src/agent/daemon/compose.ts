@@ -28,7 +28,7 @@ import { createLazyReporter } from '../fleet/lazy-reporter.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { createSandboxTurn } from '../hooks/watch-sandbox.js';
+import { createSandboxRound } from '../hooks/watch-sandbox.js';
 import type { InstallSource } from '../identity/install-id.js';
 import type { ScrubResult } from '../integrity/scrub.js';
 import { scrubAfterMismatch } from '../integrity/scrub-after-mismatch.js';
@@ -217,7 +217,7 @@ function watchReleases(
   const turns = [
     createBakeTurn({ ...watched, onRestored: byWrit }),
     createContactTurn({ ...watched, isObserved: true, pull, onReactivated: byWrit }),
-    createSandboxTurn(watched),
+    createSandboxRound({ host, exclusive, onChange: publishStatus }),
   ];
   const loops = turns.map((turn) => createTurnLoop(turn, watched));
   return {

@@ -6,7 +6,7 @@ import type { AgentConfig, WorkerGroupConfig } from '../../core/config/config.js
 import { orUndefined } from '../../core/errors.js';
 import { listProcNames, readProcText } from '../../platform/process/proc-files.js';
 import { findProcess } from '../../platform/process/processes.js';
-import { lookUpUser } from '../../platform/users/user-id.js';
+import { resolveUser } from '../../platform/users/user-id.js';
 import { readActive } from '../generations/generations.js';
 import { hostPaths } from '../state/paths.js';
 import type { Checks } from './doctor-context.js';
@@ -80,7 +80,7 @@ function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly stri
   return workers.flatMap((worker) => {
     const stat = fs.statSync(join(dirname(glob), worker), { throwIfNoEntry: false });
     if (stat?.isSocket() !== true || stat.uid === 0) return [];
-    const { gid, groups } = lookUpUser(stat.uid);
+    const { gid, groups } = resolveUser(stat.uid);
     return [{ group: name, uid: stat.uid, gids: [...new Set([gid, stat.gid, ...groups])] }];
   });
 }

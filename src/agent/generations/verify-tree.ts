@@ -16,7 +16,7 @@ import {
 import type { DamageKind, ScanDepth } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import type { Host } from '../state/host.js';
 import { type TreeNode, walkTree } from './walk-tree.js';
 
@@ -238,7 +238,7 @@ export function ownerIds(): number[] {
 /** @returns undefined for a group that was removed from the host, because that is no damage of a tree */
 export function knownGroup(group: string | number): number | undefined {
   try {
-    return lookUpGroup(group);
+    return resolveGroup(group);
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;

@@ -1,5 +1,5 @@
-// One command in the sandbox: what its keys ask for, and what this host can give, become a box; what it must not
-// see is covered, and what it is shown of policy is at the live path. Decides nothing about its verdict.
+// Builds the sandbox of one command from its configuration and the capabilities of this host. Secret files are hidden, and the
+// policy that the command examines is mounted at the path of the active policy. Does not judge the command.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
@@ -14,17 +14,19 @@ import {
   type BoxUser,
   runBoxed,
 } from '../../platform/process/bubblewrap.js';
-import { lookUpUser } from '../../platform/users/user-id.js';
+import { resolveUser } from '../../platform/users/user-id.js';
 import type { SandboxCapabilities } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 import { type PolicyView, viewMounts } from './policy-view.js';
 
-/** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
-const hostPlaces = ['/run', '/tmp', '/home', '/root'];
+/** Directories with sockets, secrets and files of other users. They are empty inside the sandbox. */
+const hiddenHostDirectories = ['/run', '/tmp', '/home', '/root'];
 
-/** And our own sockets, wherever they are: one user may command the agent, and veto as a worker. */
-function hiddenPlaces({ run }: ConfineOptions['paths']): readonly string[] {
-  return hostPlaces.some((place) => isBelow(run, place)) ? hostPlaces : [...hostPlaces, run];
+/** Adds the directory of the agent's sockets: a command with the user of the agent could control it, or refuse as a worker. */
+function hiddenDirectories({ run }: ConfineOptions['paths']): readonly string[] {
+  return hiddenHostDirectories.some((place) => isBelow(run, place))
+    ? hiddenHostDirectories
+    : [...hiddenHostDirectories, run];
 }
 
 function isBelow(path: string, directory: string): boolean {
@@ -35,46 +37,46 @@ export interface ConfineOptions {
   readonly hook: HookConfig;
   readonly paths: Pick<HostPaths, 'state' | 'policy' | 'run'>;
   readonly view: PolicyView;
-  /** Groups that own trees which not everybody may read. */
+  /** Ids of the groups that may read trees with restricted permissions. */
   readonly readers: readonly number[];
-  /**
-   * Files with what the agent shows to others, and sockets at which it answers; an agent that is not root shares its
-   * user with every command.
-   */
+  /** Files with credentials and sockets of the agent. Commands of an agent that is not root have its user, and could use them. */
   readonly secrets?: readonly string[];
 }
 
-/** A command's place, before its arguments are known. */
+/** The sandbox of a command, before its arguments are known. */
 export interface Confinement {
-  /** Who it will be; undefined: as ourselves. */
+  /** The user of the command; undefined: the user of the agent. */
   readonly user: BoxUser | undefined;
-  /** @param scratch its own directory, which belongs to the user already */
+  /** @param scratch the private directory of the command, already owned by `user` */
   run(
     scratch: string,
     command: Pick<BoxedCommand, 'argv' | 'env' | 'timeoutMs' | 'maxOutputBytes' | 'signal'>,
   ): Promise<BoxResult>;
-  /** @returns a directory, which this text names a path below of, that is hidden from the command */
+  /** @returns the first path in this text that is hidden from the command; undefined for none */
   hiddenIn(text: string): string | undefined;
 }
 
-/** @throws WritError SANDBOX_BROKEN when it asks for what this host cannot give */
-export function confine(means: SandboxCapabilities, options: ConfineOptions): Confinement {
+/** @throws WritError SANDBOX_BROKEN if the configuration of the command requires a capability that this host does not have */
+export function confine(capabilities: SandboxCapabilities, options: ConfineOptions): Confinement {
   const { hook, readers } = options;
   const asked = hook.box ?? defaultHookSandbox;
-  const user = userOf(means, asked, readers);
+  const user = userOf(capabilities, asked, readers);
   return {
     user,
     run: (scratch, command) => {
       const directory = fs.realpathSync(scratch);
       const place = { mounts: mountsOf(options, asked, directory), directory };
-      return runBounded(means, asked, { ...command, box: boxOf(means, asked, place, readers) });
+      return runInControlGroup(capabilities, asked, {
+        ...command,
+        box: boxOf(capabilities, asked, place, readers),
+      });
     },
     hiddenIn: (text) => hiddenPath(text, options, asked),
   };
 }
 
-/** In a control group of its own where there are any. */
-async function runBounded(
+/** Runs the command in a control group of its own if the host has control groups. */
+async function runInControlGroup(
   { programs, groups }: SandboxCapabilities,
   { maxMemoryBytes, maxProcesses }: HookSandboxSettings,
   command: Omit<BoxedCommand, 'programs'>,
@@ -85,7 +87,7 @@ async function runBounded(
   const { maxDataBytes: _, ...grouped } = box;
   const result = await runBoxed({ ...command, box: grouped, programs, enter: group.enter });
   const { outOfMemory } = await group.close();
-  // Whatever it made of the death of a child: nothing that it said after it is a verdict.
+  // The kernel killed a process of the command: its exit code is then not a verdict.
   if (outOfMemory === 'no' || result.kind !== 'exited') return result;
   const { exitCode: _code, ...output } = result;
   return { ...output, kind: 'killed', signal: 'SIGKILL' };
@@ -93,60 +95,61 @@ async function runBounded(
 
 /** @throws WritError SANDBOX_BROKEN */
 export function boxOf(
-  means: SandboxCapabilities,
+  capabilities: SandboxCapabilities,
   asked: HookSandboxSettings,
   place: Pick<Box, 'mounts' | 'directory'>,
   readers: readonly number[] = [],
 ): Box {
-  const user = userOf(means, asked, readers);
+  const user = userOf(capabilities, asked, readers);
   if (user === undefined && asked.userNamespace === 'no')
-    throw broken('only an agent of root can do without a user namespace');
-  const userNamespace = means.userNamespace === 'yes' ? asked.userNamespace : 'no';
-  // Without a namespace of its own a bound would count what all others of that user run: only his own will do.
+    throw sandboxBroken('only an agent of root can do without a user namespace');
+  const userNamespace = capabilities.userNamespace === 'yes' ? asked.userNamespace : 'no';
+  // Without a user namespace the kernel counts all processes of the user. Set the limit only for a user that is configured for
+  // this command alone.
   const isCounted = userNamespace === 'yes' || user === undefined || asked.user !== undefined;
-  const maxProcesses = Math.min(asked.maxProcesses, means.limits.maxProcesses);
+  const maxProcesses = Math.min(asked.maxProcesses, capabilities.limits.maxProcesses);
   return {
     ...place,
     ...(user === undefined ? {} : { user }),
     userNamespace,
     network: asked.network,
-    maxDataBytes: Math.min(asked.maxMemoryBytes, means.limits.maxDataBytes),
+    maxDataBytes: Math.min(asked.maxMemoryBytes, capabilities.limits.maxDataBytes),
     ...(isCounted ? { maxProcesses } : {}),
-    ...given({ systemCalls: means.systemCalls?.[asked.canNestNamespaces ? 'nested' : 'confined'] }),
+    ...given({ systemCalls: capabilities.systemCalls?.[asked.canNestNamespaces ? 'nested' : 'confined'] }),
   };
 }
 
 const defaultUser = 'nobody';
 
-/** Never root. @returns undefined for an agent that is not root: it cannot be anybody else */
+/** @returns undefined for the user of the agent, the only one possible if the agent is not root. @throws WritError for root */
 function userOf(
   { isRoot }: SandboxCapabilities,
   { user }: HookSandboxSettings,
   readers: readonly number[],
 ): BoxUser | undefined {
   if (!isRoot && user === undefined) return undefined;
-  const ids = lookUp(user ?? defaultUser);
-  if (ids.uid === 0) throw broken(`${user} is root`);
+  const ids = requireUser(user ?? defaultUser);
+  if (ids.uid === 0) throw sandboxBroken(`${user} is root`);
   if (isRoot) return { ...ids, groups: [...new Set([...ids.groups, ...readers])] };
   if (ids.uid === process.getuid?.()) return undefined;
-  throw broken(`only an agent of root can run it as ${user}`);
+  throw sandboxBroken(`only an agent of root can run it as ${user}`);
 }
 
-function lookUp(user: string | number): BoxUser {
+function requireUser(user: string | number): BoxUser {
   try {
-    return lookUpUser(user);
+    return resolveUser(user);
   } catch (error) {
-    throw broken(error instanceof Error ? error.message : String(error));
+    throw sandboxBroken(error instanceof Error ? error.message : String(error));
   }
 }
 
-function broken(reason: string): WritError {
+function sandboxBroken(reason: string): WritError {
   return new WritError('SANDBOX_BROKEN', reason, { facts: { reason } });
 }
 
 /**
- * What is hidden first, then what was asked for, then our own: no bind can bring the state directory back, or put
- * something else in the place of policy. Sealed last, when every place to mount on has been made.
+ * Orders the mounts: hidden directories, configured binds, then the state directory and policy. So no bind can show the state
+ * directory or replace the policy. The hidden directories become read-only last, after every mount point is created.
  */
 function mountsOf(
   { paths, view, secrets = [] }: ConfineOptions,
@@ -154,7 +157,7 @@ function mountsOf(
   scratch: string,
 ): BoxMount[] {
   const state = fs.realpathSync(paths.state);
-  const places = hiddenPlaces(paths);
+  const places = hiddenDirectories(paths);
   const hidden = places.flatMap((path) => (fs.existsSync(path) ? [fs.realpathSync(path)] : []));
   const empty = (path: string): BoxMount => ({ kind: 'empty', path });
   const sealed = (path: string): BoxMount => ({ kind: 'sealed', path });
@@ -162,7 +165,7 @@ function mountsOf(
     ...hidden.map(empty),
     ...asked.binds.flatMap((path) => bind('read-only', path)),
     ...asked.writable.flatMap((path) => bind('writable', path)),
-    ...secrets.flatMap((path) => cover(path, places, asked)),
+    ...secrets.flatMap((path) => hideFile(path, places, asked)),
     empty(state),
     ...viewMounts(fs.realpathSync(paths.policy), view),
     ...bind('writable', scratch),
@@ -172,8 +175,8 @@ function mountsOf(
 }
 
 /**
- * Its parents first, where they are hidden: bubblewrap would give them the mode of what is mounted, and a directory
- * of ours is nobody's to enter. A path that is not there is bubblewrap's to name.
+ * Creates the parent directories first, because bubblewrap would give them the mode of the mounted path, and a private mode would
+ * keep the command out. A missing path is passed on: bubblewrap reports it.
  */
 function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
   if (!fs.existsSync(path)) return [{ kind, from: path, to: path }];
@@ -184,8 +187,8 @@ function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
   ];
 }
 
-/** Where it can be seen: a device that nobody can open. A command that needs the file has it in its binds, by name. */
-function cover(
+/** Mounts /dev/null over a visible secret, read-only. A command that needs the file names it in its binds. */
+function hideFile(
   path: string,
   places: readonly string[],
   { binds, writable }: HookSandboxSettings,
@@ -206,7 +209,7 @@ function hiddenPath(
   const named = text.match(/\/[\w.@/-]+/g) ?? [];
   return named.find(
     (path) =>
-      [...hiddenPlaces(paths), paths.state].some((place) => path !== place && isBelow(path, place)) &&
+      [...hiddenDirectories(paths), paths.state].some((place) => path !== place && isBelow(path, place)) &&
       !shown.some((place) => isBelow(path, place)),
   );
 }

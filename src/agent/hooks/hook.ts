@@ -1,5 +1,5 @@
-// What a command of the user is given, what came of it, what one that judges a candidate is shown, and the error that its end
-// means by what it was asked for: on which release, group or worker that falls is the caller's. run-hook.ts runs it.
+// The options and the report of a user's command, and the error for its end by the role of the command. The caller adds the release,
+// the group or the worker. run-hook.ts runs the command.
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
 import type { HookVerdict, HookVerdictKind } from '../../core/cycle/hook-verdict.js';
@@ -10,45 +10,45 @@ import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Sandbox } from '../state/host.js';
 import { generationLink } from '../state/paths.js';
 import type { ConfineOptions } from './confine.js';
-import { type CandidateView, nothingActive } from './policy-view.js';
+import { type CandidateView, emptyGenerationPath } from './policy-view.js';
 
-/** What a command is shown. */
+/** The paths that a command examines. */
 export interface HookPlaces {
-  /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
+  /** The generation to examine, as WRIT_GENERATION_DIR. Undefined if no generation is active. */
   readonly generation?: string;
   /** For `{candidate}`. */
   readonly candidate?: string | undefined;
-  /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
+  /** For `{current}`; undefined before the first activation: the command then gets an empty directory. */
   readonly current?: string | undefined;
-  /** For `{bundle}` and WRIT_BUNDLE_DIR; left out where there is not one bundle alone. */
+  /** For `{bundle}` and WRIT_BUNDLE_DIR; undefined if the command examines more than one bundle. */
   readonly bundle?: string | undefined;
 }
 
-/** How a command is to be confined. */
+/** The sandbox options of a command. */
 export interface HookSandbox extends Omit<ConfineOptions, 'hook'> {
   readonly sandbox: Sandbox;
-  /** Paths that hold inside of it (confinedTo makes them); left out: the same as outside. */
+  /** Paths inside the sandbox, from sandboxForCandidate; undefined: the same as outside. */
   readonly places?: HookPlaces;
 }
 
 export interface HookOptions {
   readonly hook: HookConfig;
-  /** As they are on the host: for a command that is not confined. */
+  /** Paths on the host, for a command without a sandbox. */
   readonly places: HookPlaces;
   /**
-   * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
-   * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
+   * Undefined: the command runs as the agent and without a sandbox, whatever the configuration is. Otherwise the mode of the
+   * sandbox and the command's own `sandbox: off` decide.
    */
   readonly confine?: HookSandbox | undefined;
-  /** An existing private directory; what the command gets in it is removed afterwards. */
+  /** An existing private directory. The command's directory in it is removed after the run. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
-  /** An existing directory in place of a private one, for commands that must meet; its maker removes it. */
+  /** An existing directory that several commands share in place of a private one; the caller removes it. */
   readonly scratch?: string;
-  /** Beside the places. */
+  /** Environment variables in addition to those for the paths. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** Of the disk that a confined command writes to; left out: as statfs says. */
+  /** Reads the free space of the disk that a confined command writes to; undefined: by statfs. */
   readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
 }
 
@@ -57,30 +57,30 @@ export interface HookReport {
   /** Output of both streams, bounded, without control characters. */
   readonly text: string;
   readonly durationMs: number;
-  /** Where no command is to blame that there is no verdict: SANDBOX_MISSING, SANDBOX_BROKEN, PROGRAM_REPLACED. */
+  /** Why there is no verdict, if the command is not the cause: SANDBOX_MISSING, SANDBOX_BROKEN, PROGRAM_REPLACED. */
   readonly code?: ErrorCode | undefined;
-  /** The command could not be started: waiting does not change that. */
+  /** The command could not be started, and a later attempt would fail too. */
   readonly isNotRun?: true;
-  /** The process of a worker that was asked about is stopped, so that no answer counts. */
+  /** The process of the probed worker is stopped, so that its answer does not count. */
   readonly isStopped?: true;
-  /** Of a refusal whose first line names a fault of this host. */
+  /** The fault of this host that the first line of a refusal names. */
   readonly hostFault?: string;
-  /** What a person may want to change. */
+  /** The advice for the operator. */
   readonly hint?: string;
-  /** Whether it had the host's network; left out where it ran as it is. */
+  /** Whether the sandbox had the host's network; undefined for a command without a sandbox. */
   readonly sandboxed?: 'with-network' | 'without-network';
 }
 
-/** For commands that judge a candidate. */
+/** The sandbox options of commands that judge a candidate. */
 export interface CandidateSandbox extends Omit<HookSandbox, 'places'> {
   readonly view: CandidateView;
 }
 
 /**
- * What a command is shown of a candidate, as paths that hold inside of the sandbox.
- * @param bundle whose tree is `{bundle}`
+ * Adds the paths of a candidate inside the sandbox.
+ * @param bundle the name of the bundle for `{bundle}`; undefined for none
  */
-export function confinedTo(confine: CandidateSandbox, bundle: string | undefined): HookSandbox {
+export function sandboxForCandidate(confine: CandidateSandbox, bundle: string | undefined): HookSandbox {
   const { policy } = confine.paths;
   const { candidate, active } = confine.view;
   const path = join(policy, generationLink(candidate.generation));
@@ -88,53 +88,55 @@ export function confinedTo(confine: CandidateSandbox, bundle: string | undefined
   const places: HookPlaces = {
     generation: path,
     candidate: path,
-    current: active === undefined ? nothingActive(policy) : join(policy, generationLink(active.generation)),
+    current:
+      active === undefined ? emptyGenerationPath(policy) : join(policy, generationLink(active.generation)),
     bundle: tree && join(policy, 'bundles', tree.bundle, tree.directory),
   };
   return { ...confine, places };
 }
 
-/** Who reached nobody has said nothing: no error, and no yes. */
-type NoYes = Exclude<HookVerdictKind, 'ok' | 'warned' | 'unreachable'>;
+/** An unreachable worker is neither a failure nor a success. */
+type FailedVerdict = Exclude<HookVerdictKind, 'ok' | 'warned' | 'unreachable'>;
 
-/** The code of each end that is no yes, by what the command was asked for. */
-const codes = {
+/** The error code of each failure, by the role of the command. */
+const failureCodes = {
   check: { refused: 'CHECK_FAILED', broken: 'CHECK_BROKEN', deferred: 'CHECK_DEFERRED' },
   canary: { refused: 'CANARY_FAILED', broken: 'CANARY_BROKEN', deferred: 'CANARY_DEFERRED' },
   loader: { refused: 'LOADER_FAILED', broken: 'LOADER_BROKEN', deferred: 'LOADER_DEFERRED' },
-  // "Not now" of a probe proves nothing and refutes nothing: it is no error.
+  // "Not now" of a probe neither confirms nor refutes the policy, so it is not an error.
   probe: { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', deferred: undefined },
-} as const satisfies Record<string, Record<NoYes, ErrorCode | undefined>>;
+} as const satisfies Record<string, Record<FailedVerdict, ErrorCode | undefined>>;
 
-const says: Readonly<Record<NoYes, string>> = {
+const verdictTexts: Readonly<Record<FailedVerdict, string>> = {
   refused: 'refuses the candidate',
   broken: 'gave no verdict',
   deferred: 'says "not now"',
 };
 
 /**
- * @param text of the message, from what the command says of a candidate
- * @returns undefined for a yes; where the sandbox was to blame, its code
+ * Makes the error for the end of a command.
+ * @param text makes the message from the text of the verdict
+ * @returns undefined for an end that is not an error; an error with `code` of the report if the sandbox is the cause
  */
 export function hookError(
-  role: keyof typeof codes,
+  role: keyof typeof failureCodes,
   { verdict: { kind }, code: ours, hint, sandboxed, hostFault }: Omit<HookReport, 'text' | 'durationMs'>,
-  { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
+  { text, facts }: { readonly text: (verdictText: string) => string; readonly facts: ErrorFacts },
 ): WritError | undefined {
   if (kind === 'ok' || kind === 'unreachable') return undefined;
-  // A warning of a check goes on; a loader that ends so, as curl does without an answer, has not loaded the policy.
+  // A check may end with a warning. A loader that ends so, as curl does without an answer, has not loaded the policy.
   if (kind === 'warned' && role !== 'loader') return undefined;
-  const no = kind === 'warned' ? 'broken' : kind;
-  const code = ours ?? codes[role][no];
+  const failure = kind === 'warned' ? 'broken' : kind;
+  const code = ours ?? failureCodes[role][failure];
   if (code === undefined) return undefined;
-  return new WritError(code, text(says[no]), {
+  return new WritError(code, text(verdictTexts[failure]), {
     facts: { ...facts, ...given({ hostFault }) },
     ...given({ hint: hint ?? probeHint(role, sandboxed) }),
   });
 }
 
-/** A probe reaches out more than any other command: what it did not reach is rarely the policy's fault. */
-function probeHint(role: keyof typeof codes, sandboxed: HookReport['sandboxed']): string | undefined {
+/** Hints for probes only: they use network and sockets more than other commands, and the sandbox often causes their failure. */
+function probeHint(role: keyof typeof failureCodes, sandboxed: HookReport['sandboxed']): string | undefined {
   if (role !== 'probe' || sandboxed === undefined) return undefined;
   const what =
     sandboxed === 'without-network'

@@ -1,15 +1,14 @@
-// What a command in the sandbox finds at the live policy path: the live policy itself, or the candidate with the
-// active generation beside it, every tree at its final name, so that what is judged is what will be used. Owns
-// names and their order; it touches no file.
+// The content of the policy path inside the sandbox: the active policy itself, or the candidate together with the active generation.
+// Every tree has its final path, so that a command judges exactly the tree that workers will use. Pure: makes a list of mounts.
 import { dirname, join } from 'node:path';
 import type { BoxMount } from '../../platform/process/bubblewrap.js';
 import { bundleLink, generationLink } from '../state/paths.js';
 
 export interface ViewedTree {
   readonly bundle: string;
-  /** Its name below `bundles/<bundle>/`, now or once it is placed. */
+  /** The name below `bundles/<bundle>/` that the tree has, or will have after its placement. */
   readonly directory: string;
-  /** Real path of where it lies now, as in staging. */
+  /** The current real path of the tree, as in staging. */
   readonly source: string;
 }
 
@@ -19,21 +18,21 @@ export interface ViewedGeneration {
 }
 
 /**
- * `live`: after the swap, for loaders and probes. `candidate`: before it, for checks and canaries; `current` then
- * names the candidate.
+ * `live`: the policy path after the swap, for loaders and probes. `candidate`: the policy path as it would be after the swap, for
+ * checks and canaries; `current` names the candidate.
  */
 export type PolicyView = { readonly kind: 'live' } | CandidateView;
 
 export interface CandidateView {
   readonly kind: 'candidate';
   readonly candidate: ViewedGeneration;
-  /** Left out before the first activation. */
+  /** Undefined before the first activation. */
   readonly active?: ViewedGeneration | undefined;
 }
 
 /**
  * @param policy real path of the policy directory
- * @returns how it is built; the caller has made its parents
+ * @returns the mounts in their order; the caller has created the parent directories of `policy`
  */
 export function viewMounts(policy: string, view: PolicyView): BoxMount[] {
   if (view.kind === 'live') return [{ kind: 'read-only', from: policy, to: policy }];
@@ -50,14 +49,14 @@ export function viewMounts(policy: string, view: PolicyView): BoxMount[] {
       { kind: 'read-only', from, to },
     ]),
     ...generations.flatMap((one) => generationMounts(policy, one)),
-    ...(active === undefined ? [{ kind: 'directory', path: nothingActive(policy) } as const] : []),
+    ...(active === undefined ? [{ kind: 'directory', path: emptyGenerationPath(policy) } as const] : []),
     { kind: 'link', path: join(policy, 'current'), target: generationLink(candidate.generation) },
     { kind: 'sealed', path: policy },
   ];
 }
 
-/** An empty directory: `{current}` before the first activation. No generation has this number. */
-export function nothingActive(policy: string): string {
+/** @returns the path of an empty directory for `{current}` before the first activation; no generation has its number 0 */
+export function emptyGenerationPath(policy: string): string {
   return join(policy, generationLink(0));
 }
 

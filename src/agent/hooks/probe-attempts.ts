@@ -1,11 +1,11 @@
-// How often a probe is asked in one move, and which of its answers counts. Each question is asked until a right answer, at
-// most until its deadline; questions take turns, so that a silent one does not delay the others. Runs no command itself.
+// Repeats probes in one move and decides which of their results counts. Each question is repeated until a right answer or its
+// deadline. The questions alternate, so that a silent one does not delay the others. The caller runs the commands.
 import type { ProbeConfig } from '../../core/config/config.js';
 import { defaultProbeDeadlineMs, defaultProbeGapMs } from '../../core/limits.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { HookReport } from './hook.js';
 
-/** What one question has found so far. */
+/** The results of one question so far. */
 export interface ProbeAttempts {
   /** Wrong answers. */
   readonly wrong: number;
@@ -13,15 +13,15 @@ export interface ProbeAttempts {
   readonly notRun: number;
   /** Attempts without an answer since the last answer. */
   readonly silent: number;
-  /** The last attempt; one that the deadline cut short only where it was the first. */
+  /** The last attempt. One that the deadline shortened counts only if it was the first. */
   readonly last: HookReport;
   readonly lastWrong?: HookReport;
 }
 
-/** One slow attempt says nothing about a daemon that answered before it. */
+/** So many silent attempts replace an earlier wrong answer: a single slow attempt does not. */
 const silencesOverWrong = 3;
 
-/** @param isCut true for an attempt that the deadline ended */
+/** @param isCut true for an attempt that the deadline shortened. @returns the results with this attempt */
 export function afterAttempt(
   known: ProbeAttempts | undefined,
   report: HookReport,
@@ -35,7 +35,7 @@ export function afterAttempt(
   return { ...before, notRun: notRun + (report.isNotRun ? 1 : 0), silent: silent + 1 };
 }
 
-/** @returns true where no further attempt could change the verdict, or `retry` allows none */
+/** @returns true if a further attempt cannot change the verdict, or `retry` does not allow one */
 export function isDecided(
   { last, wrong, notRun }: ProbeAttempts,
   { retry }: Pick<ProbeConfig, 'retry'>,
@@ -46,7 +46,7 @@ export function isDecided(
   return last.isNotRun === true && notRun > (retry ?? 0);
 }
 
-/** @returns the verdict once a question is over: the last wrong answer, unless a longer silence followed it */
+/** @returns the final verdict of a question: the last wrong answer, unless several silent attempts followed it */
 export function finalReport({ last, lastWrong, silent }: ProbeAttempts): HookReport {
   const { kind } = last.verdict;
   if (lastWrong === undefined || kind === 'ok' || kind === 'warned') return last;
@@ -55,11 +55,11 @@ export function finalReport({ last, lastWrong, silent }: ProbeAttempts): HookRep
 
 export interface ProbeQuestion {
   readonly probe: ProbeConfig;
-  /** One attempt. */
+  /** Runs one attempt. */
   readonly ask: (timeoutMs: number) => Promise<HookReport>;
-  /** Asked between attempts: true once the workers that it is about are gone. */
+  /** Called between attempts: true if the probed workers have ended. */
   readonly isGone?: () => Promise<boolean>;
-  /** Called once; what it throws ends all questions. */
+  /** Called once with the verdict; an error that it throws ends all questions. */
   readonly onDecided: (report: HookReport) => void;
 }
 
@@ -70,36 +70,40 @@ interface OpenQuestion extends ProbeQuestion {
   nextMs: number;
 }
 
-export interface ProbeTurns {
+export interface ProbeRunOptions {
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Asks all questions until each is decided. A stop request leaves those that are open without a verdict. */
-export async function askInTurns(
+/** Repeats all questions until each has a verdict. A stop request ends the open ones as interrupted. */
+export async function runProbeQuestions(
   questions: readonly ProbeQuestion[],
-  { clock, signal }: ProbeTurns,
+  { clock, signal }: ProbeRunOptions,
 ): Promise<void> {
   let open: OpenQuestion[] = questions.map((one) => ({ ...one, nextMs: clock.monotonicMs() }));
   while (open.length > 0) {
     const next = open.reduce((one, other) => (other.nextMs < one.nextMs ? other : one));
     const waitMs = next.nextMs - clock.monotonicMs();
     if (waitMs > 0) await clock.sleep(waitMs, signal);
-    const report = signal?.aborted && next.attempts !== undefined ? interrupted : await turn(next, clock);
+    const report =
+      signal?.aborted && next.attempts !== undefined ? interrupted : await runAttempt(next, clock);
     if (report === undefined) continue;
     open = open.filter((one) => one !== next);
     next.onDecided(report);
   }
 }
 
-/** @returns the verdict; undefined where the question is asked again */
-async function turn(question: OpenQuestion, clock: ProbeTurns['clock']): Promise<HookReport | undefined> {
+/** @returns the verdict; undefined if the question is repeated */
+async function runAttempt(
+  question: OpenQuestion,
+  clock: ProbeRunOptions['clock'],
+): Promise<HookReport | undefined> {
   const { probe, attempts } = question;
   if (attempts !== undefined && (await question.isGone?.())) return gone;
   const beganMs = clock.monotonicMs();
   question.endMs ??= beganMs + (probe.deadlineMs ?? defaultProbeDeadlineMs);
   const leftMs = question.endMs - beganMs;
-  // Other questions may have taken the time: the last attempt is a full one.
+  // The attempts of other questions may have used up the time: the last attempt then gets its full timeout.
   const timeoutMs = leftMs > 0 ? Math.min(probe.timeoutMs, leftMs) : probe.timeoutMs;
   const report = await question.ask(timeoutMs);
   const isCut = timeoutMs < probe.timeoutMs && clock.monotonicMs() >= question.endMs;

@@ -1,6 +1,6 @@
-// Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
-// empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
-// caller says which paths to show, what is at the live policy path, and of which ends it wants another try.
+// Runs one command of the user (check, canary, loader, probe) and judges its end. The command gets its placeholders, a cleared
+// environment and a private empty directory, in the sandbox if there is one. The caller chooses the bundle, the generation and the
+// paths to show, and decides about further attempts.
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
@@ -25,50 +25,51 @@ import { unreachedRule } from '../../workers/shared/unreachable.js';
 import { type Confinement, confine } from './confine.js';
 import type { HookOptions, HookPlaces, HookReport } from './hook.js';
 
-/** Never rejects for what the command does. @throws WritError DISK_* when its directory cannot be made */
+/** Returns a report for every end of the command. @throws WritError DISK_* if its private directory cannot be created */
 export async function runHook(options: HookOptions): Promise<HookReport> {
   const { hook, scratchRoot, durable } = options;
   const confined = await openConfinement(options);
-  if (isWritError(confined)) return notRun(confined.message, confined.code);
+  if (isWritError(confined)) return notRunReport(confined.message, confined.code);
   const home = durable.makeScratch('hook.home', join(scratchRoot, 'hook-'));
   try {
     const places = (confined && options.confine?.places) ?? options.places;
     const values = placeholderValues(places, home, options);
-    // Its home stays ours, and out of reach of anybody else who runs as that user.
+    // Change the owner of the scratch directory only. Its parent stays with the agent, so that other processes of that user cannot
+    // enter it.
     if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
     const argv = expand(hook.run, values);
-    if (typeof argv === 'string') return notRun(argv);
+    if (typeof argv === 'string') return notRunReport(argv);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
-    // Looked at before: who dies of a command has answered it.
+    // Check the worker before the command runs, because a worker that crashes by the command has answered it.
     const daemon = hook.pidFile === undefined ? undefined : findDaemon(hook.pidFile);
-    const result = await runEither(options, confined, { argv, env, scratch: values.scratch });
+    const result = await runWithLimits(options, confined, { argv, env, scratch: values.scratch });
     if (result.kind === 'not-boxed') {
       options.confine?.sandbox.forget();
-      return notRun(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
+      return notRunReport(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
     }
-    const report = judgeAgain(hook, result, daemon);
-    return confined === undefined ? report : inSandbox(report, argv, { hook, confined });
+    const report = applyHookRules(hook, result, daemon);
+    return confined === undefined ? report : addSandboxHint(report, argv, { hook, confined });
   } finally {
     removeScratch('hook.remove', durable, home);
   }
 }
 
-/** @returns undefined for a command that runs as it is, or why it must not */
+/** @returns undefined for a command without a sandbox; an error for a command that must not run */
 async function openConfinement({
   hook,
   confine: wanted,
 }: HookOptions): Promise<Confinement | WritError | undefined> {
   if (wanted === undefined || hook.sandbox === 'off') return undefined;
   try {
-    const means = await wanted.sandbox.open();
-    return means === undefined ? undefined : confine(means, { ...wanted, hook });
+    const capabilities = await wanted.sandbox.open();
+    return capabilities === undefined ? undefined : confine(capabilities, { ...wanted, hook });
   } catch (error) {
     if (isWritError(error)) return error;
     throw error;
   }
 }
 
-async function runEither(
+async function runWithLimits(
   { hook, signal, readFree }: HookOptions,
   confined: Confinement | undefined,
   { scratch, ...line }: { argv: [string, ...string[]]; env: Record<string, string>; scratch: string },
@@ -78,17 +79,17 @@ async function runEither(
   const limits = { timeoutMs: hook.timeoutMs, maxOutputBytes: maxHookOutputBytes, signal: ending.signal };
   try {
     if (confined === undefined) return await runCommand({ ...limits, ...line, cwd: scratch });
-    // The one place it can write: what would be in /tmp goes there.
+    // The command can write only to its scratch directory, so temporary files belong there.
     const env = { TMPDIR: scratch, ...line.env };
     const result = await confined.run(scratch, { ...limits, ...line, env });
-    // A command that met a full disk may have refused because of it.
-    return guard?.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
+    // Ignore the verdict: the command may have refused because the disk was full.
+    return guard?.signal.aborted ? { kind: 'not-started', reason: diskUseReason } : result;
   } finally {
     guard?.stop();
   }
 }
 
-const diskReason = 'it used half of the free disk space while it ran';
+const diskUseReason = 'it used half of the free disk space while it ran';
 
 function placeholderValues(
   { candidate, current, bundle }: HookPlaces,
@@ -110,8 +111,9 @@ type Placeholders = Pick<HookPlaces, 'candidate' | 'bundle'> & {
 };
 
 /**
- * One pass, so that a path with braces in it is not expanded again.
- * @returns why not: a placeholder without value, or a misspelt one, by which a command would judge nothing
+ * Expands placeholders in one pass, so that a path with braces in it is not expanded again.
+ * @returns the arguments; a text with the reason for a placeholder without a value, or a misspelled one, with which the command
+ *   would judge a wrong path
  */
 function expand(run: HookConfig['run'], values: Placeholders): [string, ...string[]] | string {
   let missing: string | undefined;
@@ -121,7 +123,7 @@ function expand(run: HookConfig['run'], values: Placeholders): [string, ...strin
       if (value === undefined) missing = whole;
       return value ?? whole;
     });
-  const wrong = run.flatMap((text) => misspelt(text))[0];
+  const wrong = run.flatMap((text) => findMisspelled(text))[0];
   if (wrong !== undefined) return wrong;
   const [program, ...args] = run;
   const argv: [string, ...string[]] = [expandOne(program), ...args.map(expandOne)];
@@ -130,8 +132,8 @@ function expand(run: HookConfig['run'], values: Placeholders): [string, ...strin
 
 const placeholders = ['candidate', 'current', 'bundle', 'scratch'];
 
-/** Words in braces are for programs too, as `{print}`: only what is nearly one of ours is a mistake. */
-function misspelt(text: string): string[] {
+/** Programs use braces too, as `{print}`. Only a name close to that of a placeholder is a mistake. */
+function findMisspelled(text: string): string[] {
   return [...text.matchAll(/(?<!\$)\{([a-z]+)\}/g)].flatMap(([whole, name = '']) => {
     const meant = placeholders.includes(name) ? undefined : nearestName(name, placeholders);
     return meant === undefined ? [] : `unknown placeholder ${whole}; did you mean {${meant}}?`;
@@ -147,8 +149,8 @@ function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Rec
   };
 }
 
-/** Our failure, and no verdict on anybody's policy. */
-function notRun(reason: string, code?: ErrorCode): HookReport {
+/** Reports a command that did not run: a failure of this host, and no verdict on the policy. */
+function notRunReport(reason: string, code?: ErrorCode): HookReport {
   return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code, isNotRun: true };
 }
 
@@ -160,7 +162,7 @@ function reportOf(result: CommandResult): HookReport {
   return isMissing(result) ? { ...report, isNotRun: true } : report;
 }
 
-/** As a shell, and the sandbox, say that there is no such program, or none that may be run. */
+/** True for the exit codes of a shell and of the sandbox for a program that is missing or not executable. */
 function isMissing(result: CommandResult): boolean {
   return result.kind === 'exited' && (result.exitCode === 126 || result.exitCode === 127);
 }
@@ -171,21 +173,21 @@ function textOf({ stdout, stderr, truncated }: ProgramOutput & { readonly trunca
   return isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more output omitted]` : output;
 }
 
-/** Output is shown on terminals: escape sequences and characters that turn the reading direction stay out. */
+/** Control and format characters are removed, because terminals obey escape sequences and changes of the reading direction. */
 const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
-/** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
+/** The match blocks the agent. A pattern that takes longer on 64 kB of output is a mistake. */
 const patternTimeoutMs = 500;
 
 /**
- * What the end of a command means by the user's own rules: `reject` makes any end a refusal, a no to nobody is none, and a
- * busy daemon has judged nothing. In this order.
+ * Applies the rules of the command's configuration to its end, in this order: `reject` makes any end a refusal; an answer without
+ * a reached worker is `unreachable`; "not now" is `deferred`.
  */
-function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | undefined): HookReport {
+function applyHookRules(hook: HookConfig, result: CommandResult, daemon: Daemon | undefined): HookReport {
   const report = reportOf(result);
   const { kind, reason } = report.verdict;
   const dead = daemon?.kind === 'dead' ? daemon.reason : undefined;
-  const isUnreached = kind === 'refused' && (dead !== undefined || reachedNobody(hook, result));
+  const isUnreached = kind === 'refused' && (dead !== undefined || isWorkerUnreached(hook, result));
   const isDeferred = !isUnreached && isNotNow(hook, result, kind);
   if (kind === 'ok' || kind === 'warned' || isUnreached || isDeferred) {
     const rejected = rejectedBy(hook, result);
@@ -193,9 +195,9 @@ function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | un
   }
   if (isDeferred) return { ...report, verdict: { kind: 'deferred', reason } };
   if (!isUnreached) return kind === 'refused' ? { ...report, ...faultOf(result) } : report;
-  // A pid file that is mistyped excuses every no: so it is named.
-  const nobody = dead === undefined ? 'it reached no worker' : `it reached no worker (${dead})`;
-  return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
+  // The reason names the pid file, because a mistyped one would excuse every refusal.
+  const unreached = dead === undefined ? 'it reached no worker' : `it reached no worker (${dead})`;
+  return { ...report, verdict: { kind: 'unreachable', reason: `${unreached}: ${reason}` } };
 }
 
 function faultOf(result: CommandResult): Pick<HookReport, 'hostFault'> {
@@ -205,22 +207,22 @@ function faultOf(result: CommandResult): Pick<HookReport, 'hostFault'> {
 const hookPattern = (source: string): BoundedPattern =>
   boundedPattern(source, { timeoutMs: patternTimeoutMs });
 
-function reachedNobody({ unreachable }: HookConfig, result: CommandResult): boolean {
+function isWorkerUnreached({ unreachable }: HookConfig, result: CommandResult): boolean {
   const rule = unreachedRule(unreachable, hookPattern);
   return result.kind === 'exited' && rule(result.exitCode, result);
 }
 
-/** A code that is a yes by itself is "not now" only where the user names it. */
+/** @returns true for "not now". An exit code that means success or a warning counts only if `notNow.exit` is configured */
 function isNotNow({ notNow }: HookConfig, result: CommandResult, kind: HookVerdictKind): boolean {
   if (result.kind !== 'exited' || kind === 'ok') return false;
   if (kind === 'warned' && notNow?.exit === undefined) return false;
   return notNowRule(notNow, hookPattern).forExit(result.exitCode, result);
 }
 
-/** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
+/** Matches `reject` on the output, for programs that report a refusal only in their text. It can refuse and never accept. */
 function rejectedBy({ reject }: HookConfig, result: CommandResult): HookReport['verdict'] | undefined {
   if (reject === undefined || result.kind === 'not-started') return undefined;
-  // The dynamic loader of this host writes to the same stream.
+  // Remove the warnings of the dynamic loader, which writes to the same stream.
   const text = textOf({ ...result, stderr: withoutLoaderLines(result.stderr) });
   const found = hookPattern(reject).find(text);
   if (found === undefined) return undefined;
@@ -229,11 +231,11 @@ function rejectedBy({ reject }: HookConfig, result: CommandResult): HookReport['
     : { kind: 'refused', reason: `it wrote "${found.line}"` };
 }
 
-/** Of a command's output, searched for paths; a path in its arguments is found in any case. */
+/** The part of the output that is searched for hidden paths. The arguments are searched completely. */
 const maxHintCharacters = 4000;
 
-/** What is hidden looks as if it were missing: who reads "No such file" looks in the wrong place. */
-function inSandbox(
+/** Hints at a hidden path in the output or the arguments, because the command reports it as "No such file". */
+function addSandboxHint(
   report: HookReport,
   argv: readonly string[],
   { hook, confined }: { readonly hook: HookConfig; readonly confined: Confinement },
@@ -246,7 +248,7 @@ function inSandbox(
   return { ...report, sandboxed, hint };
 }
 
-/** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
+/** Removes a directory of a command. Ignores errors, which do not change the verdict: the next start removes the rest. */
 export function removeScratch(
   label: 'hook.remove' | 'canary.remove',
   durable: DurableFs,
@@ -264,16 +266,16 @@ export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Between two tries: what was busy has a moment to become less so. */
+/** The delay between two attempts, in milliseconds. */
 const retryMs = 500;
 
-/** A yes, a no and "not now" are answers; only an end without a verdict may be chance, and who is away may come. */
+/** Ends without a verdict, which a further attempt may change. All other ends are answers. */
 const withoutVerdict: readonly HookVerdictKind[] = ['broken', 'unreachable'];
 
 /**
- * Further tries of a command, as its `retry` says.
+ * Runs a command, and repeats it up to `retry` times after an end without a verdict.
  * @param ask runs it once
- * @returns the report of the last try, which is the answer
+ * @returns the report of the last attempt
  */
 export async function retryHook(
   hook: HookConfig,

@@ -1,5 +1,5 @@
-// What follows where commands cannot be confined: whether a person is to know, and what to change on the host. Pure; what a
-// trial has found is sandbox.ts'.
+// Decides whether a host without a working sandbox is a problem, and what the operator can change on it. Pure; sandbox.ts tries the
+// sandbox.
 import type { AgentConfig } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -16,13 +16,13 @@ export function countConfined({ bundles, workers }: Pick<AgentConfig, 'bundles' 
 export interface SandboxUse {
   /** As countConfined. */
   readonly commands: number;
-  /** A sandbox worked on this host before: its lack is a change. */
+  /** True if a sandbox worked on this host before, so that its failure is a change. */
   readonly hasWorked: boolean;
 }
 
 /**
- * A host that never had a sandbox under `auto` is as its owner wanted it, as in a container.
- * @returns SANDBOX_MISSING, SANDBOX_BROKEN; undefined where nothing changed, or no command needs one
+ * A host that never had a sandbox under `auto`, as in a container, has no problem.
+ * @returns SANDBOX_MISSING or SANDBOX_BROKEN; undefined if the sandbox works, nothing changed, or no command needs one
  */
 export function findSandboxError(
   status: SandboxStatus,
@@ -41,7 +41,7 @@ export function findSandboxError(
   });
 }
 
-/** Kernel settings that keep an ordinary user from making a user namespace, the value that does so, and what permits it. */
+/** Kernel settings that forbid user namespaces to ordinary users: the forbidding value, and the change that permits them. */
 const namespaceSettings = [
   {
     path: 'kernel/apparmor_restrict_unprivileged_userns',
@@ -62,8 +62,8 @@ const namespaceSettings = [
 ] as const;
 
 /**
- * @param readSetting returns the text of a file below /proc/sys, or undefined where the kernel has no such setting
- * @returns what to change where the kernel forbids user namespaces; undefined where it does not
+ * @param readSetting returns the text of a file below /proc/sys; undefined if the kernel does not have the setting
+ * @returns the change to make if the kernel forbids user namespaces; undefined if it permits them
  */
 export function findNamespaceHint(readSetting: (path: string) => string | undefined): string | undefined {
   const found = namespaceSettings.filter(({ path, forbids }) => readSetting(path)?.trim() === forbids);

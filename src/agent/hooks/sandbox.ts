@@ -1,6 +1,5 @@
-// Whether commands can be confined on this host, found out by trying, what is to happen where they cannot, and what the
-// host says to every command in the sandbox. Keeps what it found; where the sandbox is not there it looks again, for
-// somebody may have installed it meanwhile.
+// Tries whether commands can be confined on this host, and decides whether they may run without a sandbox. A working sandbox is
+// kept; a failed one is tried again at the next command, because the operator may have installed it by then.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxMode } from '../../core/config/config.js';
@@ -15,7 +14,7 @@ import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { type SystemCallFilters, systemCallFilters } from '../../platform/process/system-call-filter.js';
 import type { Logger } from '../../platform/telemetry/log.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import type { Host, Sandbox, SandboxCapabilities } from '../state/host.js';
 import { boxOf } from './confine.js';
 import type { HookSandbox } from './hook.js';
@@ -24,16 +23,16 @@ import { findNamespaceHint } from './sandbox-rules.js';
 export interface SandboxOptions {
   readonly mode: SandboxMode;
   readonly log: Logger;
-  /** Where its programs are looked for, as a PATH. */
+  /** The directories to search for its programs, as in PATH. */
   readonly searchPath?: string;
   readonly findGroups?: () => Promise<ControlGroups | undefined>;
-  /** As findNamespaceHint has it; left out: of this kernel. */
+  /** As in findNamespaceHint; undefined: reads the settings of this kernel. */
   readonly readSetting?: (path: string) => string | undefined;
   /** As `process.arch`. */
   readonly machine?: string;
 }
 
-/** Nothing is looked for before it is asked. */
+/** Does not try the sandbox before the first `open` or `retry`. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
   const { machine = process.arch, readSetting = readKernelSetting } = options;
@@ -41,16 +40,19 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let hasWorked = false;
   let mustFilter = false;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
-  const look = async (): Promise<SandboxCapabilities | undefined> => {
+  const search = async (): Promise<SandboxCapabilities | undefined> => {
     const filter = systemCallFilters(machine);
-    const result = await findMeans({ searchPath, findGroups, filter, mustFilter });
+    const result = await findCapabilities({ searchPath, findGroups, filter, mustFilter });
     const before = status.state;
-    // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
+    // An attacker who makes a trial fail, for example by using up its resources, must not get a command out of its sandbox.
     const isNeeded = mode === 'required' || hasWorked;
-    status = 'certain' in result ? afterLack(result, { mode, isNeeded, readSetting }) : inForce(mode, result);
+    status =
+      'isCertain' in result
+        ? failedStatus(result, { mode, isNeeded, readSetting })
+        : activeStatus(mode, result);
     if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
-    if ('certain' in result) {
-      if (status.withoutIt === 'refused') throw lackError(result, status.hint);
+    if ('isCertain' in result) {
+      if (status.withoutIt === 'refused') throw sandboxFailureError(result, status.hint);
       return undefined;
     }
     hasWorked = true;
@@ -60,28 +62,28 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   };
   return {
     status: () => status,
-    open: async () => (mode === 'off' ? undefined : (found ?? (await look()))),
+    open: async () => (mode === 'off' ? undefined : (found ?? (await search()))),
     forget: () => {
       found = undefined;
     },
     retry: async () => {
       if (mode === 'off') return;
-      // A whole look asks for control groups anew, and a busy systemd that answers late would lose them.
-      if (found !== undefined && (await tryOnce(found)) === undefined) return;
+      // Try the known capabilities first: a full search queries control groups again, and would lose them if systemd is busy.
+      if (found !== undefined && (await runTrial(found)) === undefined) return;
       found = undefined;
-      await look();
+      await search();
     },
   };
 }
 
-interface Lack {
+interface SandboxFailure {
   readonly state: 'missing' | 'unusable';
   readonly reason: string;
-  /** `no`: a trial had no end of its own; a busy host is no host without a sandbox. */
-  readonly certain: 'yes' | 'no';
+  /** False if the trial did not end by itself, as on a busy host, which may have a sandbox. */
+  readonly isCertain: boolean;
 }
 
-function lackError({ state, reason }: Lack, hint: string | undefined): WritError {
+function sandboxFailureError({ state, reason }: SandboxFailure, hint: string | undefined): WritError {
   const code = state === 'missing' ? 'SANDBOX_MISSING' : 'SANDBOX_BROKEN';
   return new WritError(code, `no command can be confined: ${reason}`, {
     facts: { reason },
@@ -89,16 +91,16 @@ function lackError({ state, reason }: Lack, hint: string | undefined): WritError
   });
 }
 
-interface Afterwards extends Required<Pick<SandboxOptions, 'mode' | 'readSetting'>> {
-  /** It is required, or worked in this process before. */
+interface FailedStatusOptions extends Required<Pick<SandboxOptions, 'mode' | 'readSetting'>> {
+  /** True if the sandbox is required, or worked in this process before. */
   readonly isNeeded: boolean;
 }
 
-function afterLack(
-  { state, reason, certain }: Lack,
-  { mode, isNeeded, readSetting }: Afterwards,
+function failedStatus(
+  { state, reason, isCertain }: SandboxFailure,
+  { mode, isNeeded, readSetting }: FailedStatusOptions,
 ): SandboxStatus {
-  const withoutIt = isNeeded || certain === 'no' ? 'refused' : 'unconfined';
+  const withoutIt = isNeeded || !isCertain ? 'refused' : 'unconfined';
   const hint = state === 'unusable' ? findNamespaceHint(readSetting) : undefined;
   return { mode, state, reason, withoutIt, ...given({ hint }) };
 }
@@ -110,8 +112,8 @@ function readKernelSetting(path: string): string | undefined {
   return readProcText(join('/proc/sys', path), maxSettingBytes);
 }
 
-/** How each bound is really kept, for people who have to know. */
-function inForce(
+/** Reports how each limit is enforced on this host. */
+function activeStatus(
   mode: SandboxMode,
   { isRoot, userNamespace, groups, systemCalls }: SandboxCapabilities,
 ): SandboxStatus {
@@ -126,18 +128,18 @@ function inForce(
   };
 }
 
-interface Search extends Required<Pick<SandboxOptions, 'searchPath' | 'findGroups'>> {
+interface CapabilitySearch extends Required<Pick<SandboxOptions, 'searchPath' | 'findGroups'>> {
   readonly filter: SystemCallFilters | undefined;
-  /** It worked before: then it is never done without. */
+  /** True if the filter worked before: commands then never run without it. */
   readonly mustFilter: boolean;
 }
 
-async function findMeans({
+async function findCapabilities({
   searchPath,
   findGroups,
   filter,
   mustFilter,
-}: Search): Promise<SandboxCapabilities | Lack> {
+}: CapabilitySearch): Promise<SandboxCapabilities | SandboxFailure> {
   const programs: BoxPrograms = {
     bwrap: findProgram('bwrap', searchPath),
     prlimit: findProgram('prlimit', searchPath),
@@ -145,28 +147,28 @@ async function findMeans({
   };
   const missing = Object.values(programs).filter((path) => !path.startsWith('/'));
   if (missing.length > 0)
-    return { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` };
+    return { state: 'missing', isCertain: true, reason: `${missing.join(', ')} not found` };
   const isRoot = process.getuid?.() === 0;
   const bare: SandboxCapabilities = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
   const filtered = { ...bare, ...given({ systemCalls: filter }) };
-  const trial = await tryOnce(filtered);
-  // A filter that cannot be had leaves the namespaces, and is said. Any other lack is none of the filter: who can make a trial
-  // fail must not take it away.
-  const goesWithout = isOfFilter(trial) && !mustFilter;
-  const [whole, lack] = goesWithout ? [bare, await tryOnce(bare)] : [filtered, trial];
-  // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
-  const means: SandboxCapabilities = lack === undefined ? whole : { ...whole, userNamespace: 'no' };
-  if (lack !== undefined && (!isRoot || (await tryOnce(means)) !== undefined)) return lack;
+  const trial = await runTrial(filtered);
+  // Drop the filter only if it is the cause of the failure, and keep the namespaces; the status shows it. An attacker who makes a
+  // trial fail in another way must not remove the filter.
+  const dropsFilter = isFilterFailure(trial) && !mustFilter;
+  const [whole, failure] = dropsFilter ? [bare, await runTrial(bare)] : [filtered, trial];
+  // An agent of root can confine without a user namespace: the command then sees other users, and its processes count with theirs.
+  const capabilities: SandboxCapabilities = failure === undefined ? whole : { ...whole, userNamespace: 'no' };
+  if (failure !== undefined && (!isRoot || (await runTrial(capabilities)) !== undefined)) return failure;
   const groups = await findGroups();
-  return groups === undefined ? means : { ...means, groups };
+  return groups === undefined ? capabilities : { ...capabilities, groups };
 }
 
-/** bubblewrap's words: `prctl(PR_SET_SECCOMP): Invalid argument` of a kernel without it, `Unknown option --seccomp`. */
-function isOfFilter(lack: Lack | undefined): boolean {
-  return lack?.certain === 'yes' && /seccomp/i.test(lack.reason);
+/** Messages of bubblewrap: `prctl(PR_SET_SECCOMP): Invalid argument` on a kernel without it, `Unknown option --seccomp`. */
+function isFilterFailure(failure: SandboxFailure | undefined): boolean {
+  return failure?.isCertain === true && /seccomp/i.test(failure.reason);
 }
 
-/** @returns its absolute path, or its name where it is not there */
+/** @returns the absolute path of a program; its name if it is not installed */
 function findProgram(name: string, searchPath: string): string {
   const paths = searchPath.split(':').map((directory) => join(directory, name));
   return paths.find((path) => fs.existsSync(path)) ?? name;
@@ -174,22 +176,26 @@ function findProgram(name: string, searchPath: string): string {
 
 const trialMs = 10_000;
 
-/** @returns why a command that does nothing could not be run, or undefined */
-async function tryOnce(means: SandboxCapabilities): Promise<Lack | undefined> {
-  const lack = (reason: string, certain: Lack['certain']): Lack => ({ state: 'unusable', reason, certain });
+/** Runs `true` in the sandbox. @returns undefined if it succeeded */
+async function runTrial(capabilities: SandboxCapabilities): Promise<SandboxFailure | undefined> {
+  const fail = (reason: string, isCertain = true): SandboxFailure => ({
+    state: 'unusable',
+    reason,
+    isCertain,
+  });
   try {
-    const box = boxOf(means, defaultHookSandbox, { mounts: [], directory: '/' });
-    const { programs } = means;
+    const box = boxOf(capabilities, defaultHookSandbox, { mounts: [], directory: '/' });
+    const { programs } = capabilities;
     const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
-    if (end.kind === 'not-boxed') return lack(end.reason, 'yes');
-    if (end.kind !== 'exited') return lack(`a test command failed: ${end.kind}`, 'no');
-    return end.exitCode === 0 ? undefined : lack(`a test command failed: exit ${end.exitCode}`, 'yes');
+    if (end.kind === 'not-boxed') return fail(end.reason);
+    if (end.kind !== 'exited') return fail(`a test command failed: ${end.kind}`, false);
+    return end.exitCode === 0 ? undefined : fail(`a test command failed: exit ${end.exitCode}`);
   } catch (error) {
-    return lack(error instanceof Error ? error.message : String(error), 'yes');
+    return fail(error instanceof Error ? error.message : String(error));
   }
 }
 
-/** @returns all that a confined command needs but its view of policy */
+/** @returns the sandbox options of a host, without the view of the policy */
 export function confineOn({
   sandbox,
   paths,
@@ -205,10 +211,10 @@ function secretsOf({ workers, socket, metrics }: Host['config']): string[] {
   return [...new Set([...files.filter((file) => typeof file === 'string'), ...answers])];
 }
 
-/** A group that does not exist is staging's to refuse. */
+/** Returns no group for a name that does not exist, because staging refuses it. */
 function groupsNamed(group: string | number): number[] {
   try {
-    return [lookUpGroup(group)];
+    return [resolveGroup(group)];
   } catch (error) {
     if (isWritError(error)) return [];
     throw error;
@@ -216,15 +222,15 @@ function groupsNamed(group: string | number): number[] {
 }
 
 /**
- * So that status tells from the first. Nothing waits for one: what is active was judged before it.
- * @param known.tried `again`: what was found before is tried too
+ * Tries the sandbox before a command needs it, so that the status shows the result. Logs a failure and does not throw it.
+ * @param options.isRepeated tries a sandbox that worked before once more
  */
-export async function lookForSandbox(
+export async function trySandbox(
   { sandbox, log }: Pick<Host, 'sandbox' | 'log'>,
-  known: { readonly tried: 'once' | 'again' } = { tried: 'once' },
+  { isRepeated }: { readonly isRepeated: boolean } = { isRepeated: false },
 ): Promise<void> {
   try {
-    if (known.tried === 'again') await sandbox.retry();
+    if (isRepeated) await sandbox.retry();
     else await sandbox.open();
   } catch (error) {
     log.warn({ err: error }, 'no command can be confined');

@@ -10,7 +10,7 @@ import { findProcess } from '../../platform/process/processes.js';
 import type { Driver } from '../../workers/contract/driver.js';
 import { hasStamp, stampedCommand } from '../generations/stamped-command.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
-import { askInTurns, type ProbeQuestion } from '../hooks/probe-attempts.js';
+import { type ProbeQuestion, runProbeQuestions } from '../hooks/probe-attempts.js';
 import { runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -112,7 +112,7 @@ export async function runProbes(
       };
     });
   });
-  await askInTurns(questions, { clock: host.clock, signal: context.signal });
+  await runProbeQuestions(questions, { clock: host.clock, signal: context.signal });
   return { seen, withoutVerdict };
 }
 

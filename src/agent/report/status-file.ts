@@ -10,7 +10,7 @@ import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import type { FleetStatus, GenerationUserStatus, GroupStatus } from '../../core/status/status.js';
 import { fingerprintStatus } from '../../core/status/status-fingerprint.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import type { Host } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 
@@ -47,7 +47,7 @@ function readersOf({ read }: Pick<Host['config'], 'read'>): {
   readonly groupId?: number;
 } {
   if (read === undefined) return { mode: 0o644 };
-  const groupId = orUndefined(() => lookUpGroup(read.group));
+  const groupId = orUndefined(() => resolveGroup(read.group));
   return { mode: 0o640, ...given({ groupId }) };
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { KeptFile } from '../generations/kept-copies.js';
 import type { CycleStory } from '../job/progress.js';
@@ -157,7 +157,7 @@ function createTreeOptions(
   { bundle, target }: Taken,
   { staging, mtimeSeconds, signal }: StagingOptions,
 ) {
-  const groupId = bundle.group === undefined ? undefined : lookUpGroup(bundle.group);
+  const groupId = bundle.group === undefined ? undefined : resolveGroup(bundle.group);
   return {
     ...{ target, fs: durable, limits: config.limits, mode: bundle.mode, mtimeSeconds, signal },
     directory: join(staging, `tree-${bundle.name}`),

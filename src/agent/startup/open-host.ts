@@ -20,7 +20,7 @@ import { openTrustStore } from '../../trust/store/trust-store.js';
 import { driverKinds } from '../../workers/registry.js';
 import { askServer } from '../contact/ask-server.js';
 import { readActive } from '../generations/generations.js';
-import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
+import { createSandbox, trySandbox } from '../hooks/sandbox.js';
 import { noteSandbox } from '../hooks/watch-sandbox.js';
 import { noteNewlyAffected } from '../notify/membership.js';
 import {
@@ -145,7 +145,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
     throw error;
   }
   await old.client.close();
-  if (host.sandbox !== old.sandbox) await lookForSandbox(host);
+  if (host.sandbox !== old.sandbox) await trySandbox(host);
   noteSandbox(host);
   // A changed configuration may remove the cause of a refusal. With the same one a retry would only swap and restore.
   if (configDigest(old.config) !== configDigest(config)) {

@@ -10,7 +10,7 @@ import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { restoreSettled } from '../bake/restore-settled.js';
 import { type StartOfBakes, startBakes } from '../bake/start-bakes.js';
 import { damageError, unverifiedError } from '../generations/damage.js';
-import { lookForSandbox } from '../hooks/sandbox.js';
+import { trySandbox } from '../hooks/sandbox.js';
 import { noteSandbox } from '../hooks/watch-sandbox.js';
 import { scrub } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -54,7 +54,7 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   const end = detectPreviousEnd(host);
   // The crash rules count an interrupted swap, so the bake time must not count it again.
   const hadJournal = fs.existsSync(host.paths.journal);
-  await lookForSandbox(host);
+  await trySandbox(host);
   const examined: ExaminedGenerations = new Map();
   const recovered = await recoverHost(host, { ...options, examined });
   remakeReserve(host);

@@ -20,7 +20,7 @@ const systemFiles: UserFiles = { passwd: '/etc/passwd', group: '/etc/group' };
  * @param user name or number
  * @throws WritError CONFIG_INVALID when /etc/passwd has no such name
  */
-export function lookUpUser(user: string | number, files: UserFiles = systemFiles): UserIds {
+export function resolveUser(user: string | number, files: UserFiles = systemFiles): UserIds {
   const row = accountRows(files.passwd).find(([name, , uid]) =>
     typeof user === 'number' ? uid === String(user) : name === user,
   );

@@ -7,7 +7,7 @@ import { namePattern } from '../../core/names.js';
 import { requireSafePathOrParent } from '../../platform/disk/safe-path.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
+import { resolveGroup } from '../../platform/users/group-id.js';
 import { notNow, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Target } from '../contract/driver.js';
 import { livenessWithin } from '../contract/liveness.js';
@@ -113,7 +113,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
         path,
         durable: context.durable,
         mode: Number.parseInt(options.socketMode ?? defaultSocketMode, 8),
-        ...(group === undefined ? {} : { gid: lookUpGroup(group) }),
+        ...(group === undefined ? {} : { gid: resolveGroup(group) }),
         onConnection: accept,
       });
     },

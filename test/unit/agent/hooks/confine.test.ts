@@ -5,35 +5,35 @@ import type { SandboxCapabilities } from '../../../../src/agent/state/host.js';
 import { defaultHookSandbox } from '../../../../src/core/config/hook-sandbox.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 
-const means: SandboxCapabilities = {
+const capabilities: SandboxCapabilities = {
   programs: { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' },
   userNamespace: 'yes',
   isRoot: true,
   limits: { maxDataBytes: 1e9, maxProcesses: 100 },
 };
 
-describe('a command in the sandbox', () => {
-  // By its number: a second account of root has another name, and the configuration knows one only.
-  it('is never root, under whatever name', () => {
+describe('boxOf', () => {
+  // The user id counts, because a second account of root has another name.
+  it('refuses root, by any name of its user id', () => {
     for (const user of ['root', 0]) {
       const asked = { ...defaultHookSandbox, user };
-      throwsCode('SANDBOX_BROKEN', () => boxOf(means, asked, { mounts: [], directory: '/' }));
+      throwsCode('SANDBOX_BROKEN', () => boxOf(capabilities, asked, { mounts: [], directory: '/' }));
     }
   });
 
-  it('is nobody but the user of an agent that is not root', () => {
+  it('refuses another user than that of an agent that is not root', () => {
     const others = (process.getuid?.() ?? 0) + 1;
     const asked = { ...defaultHookSandbox, user: others };
     throwsCode('SANDBOX_BROKEN', () =>
-      boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
+      boxOf({ ...capabilities, isRoot: false }, asked, { mounts: [], directory: '/' }),
     );
   });
 
-  it('may create user namespaces only where its configuration permits it', () => {
+  it('permits user namespaces only if the configuration does', () => {
     const filters = { confined: Buffer.from('confined'), nested: Buffer.from('nested') };
     const filterOf = (more: object): unknown =>
       boxOf(
-        { ...means, systemCalls: filters },
+        { ...capabilities, systemCalls: filters },
         { ...defaultHookSandbox, ...more },
         { mounts: [], directory: '/' },
       ).systemCalls;
@@ -42,10 +42,10 @@ describe('a command in the sandbox', () => {
     assert.equal(filterOf({ canNestNamespaces: true }), filters.nested);
   });
 
-  it('leaves the user namespace under an agent of root only', () => {
+  it('omits the user namespace only for an agent of root', () => {
     const asked = { ...defaultHookSandbox, userNamespace: 'no' } as const;
     throwsCode('SANDBOX_BROKEN', () =>
-      boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
+      boxOf({ ...capabilities, isRoot: false }, asked, { mounts: [], directory: '/' }),
     );
   });
 });

@@ -15,20 +15,20 @@ function errorOf(role: 'check' | 'probe', report: Partial<HookReport>): WritErro
 }
 
 describe('the error of a probe that ran in the sandbox', () => {
-  it('says so, and how to open it, with what the probe wrote', () => {
+  it('hints at the sandbox and how to open it, with the output of the probe', () => {
     const { code, message, hint } = errorOf('probe', { sandboxed: 'without-network' });
     assert.equal(code, 'PROBE_FAILED');
     assert.match(message, /connect ECONNREFUSED/);
     assert.match(hint, /in the sandbox, without network.*`network: true` or `binds`/);
   });
 
-  it('says nothing of a network that it had', () => {
+  it('does not mention the network if the probe had one', () => {
     const { hint } = errorOf('probe', { sandboxed: 'with-network' });
     assert.match(hint, /in the sandbox, with an empty \/run: `binds`/);
     assert.doesNotMatch(hint, /without network/);
   });
 
-  it('gives way to a path that is known to be hidden, and is none without a sandbox or of a check', () => {
+  it('omits the hint for a hidden path, for a run without a sandbox, and for a check', () => {
     const hidden = 'The sandbox hides /run/a: add it.';
     assert.equal(errorOf('probe', { sandboxed: 'without-network', hint: hidden }).hint, hidden);
     assert.doesNotMatch(errorOf('probe', {}).hint, /sandbox/);

@@ -6,19 +6,19 @@ import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
 interface Tried {
   readonly last: HookVerdictKind;
-  /** The timeout that each try was given. */
+  /** The timeout of each attempt. */
   readonly timeoutsMs: readonly number[];
   readonly clock: FakeClock;
 }
 
 interface Asked extends Partial<RetryOptions> {
   readonly retry?: number;
-  /** Time that each try takes. */
+  /** The duration of each attempt. */
   readonly takesMs?: number;
   readonly onTry?: () => void;
 }
 
-/** The ends of the tries, in order; the last of them for all further ones. */
+/** The ends of the attempts, in order; the last one is also that of all further attempts. */
 async function tries(ends: readonly HookVerdictKind[], asked: Asked = {}): Promise<Tried> {
   const { retry, takesMs = 0, onTry, ...options } = asked;
   const clock = fakeClock({ mode: 'skip' });
@@ -35,13 +35,13 @@ async function tries(ends: readonly HookVerdictKind[], asked: Asked = {}): Promi
   return { last: report.verdict.kind, timeoutsMs, clock };
 }
 
-describe('further tries of a command', () => {
-  it('are none unless they are asked for', async () => {
+describe('retryHook', () => {
+  it('runs a command once without retry', async () => {
     const { last, timeoutsMs } = await tries(['broken', 'ok']);
     assert.deepEqual([last, timeoutsMs.length], ['broken', 1]);
   });
 
-  it('come half a second apart, until one has a verdict', async () => {
+  it('repeats every half second until a verdict', async () => {
     const { last, timeoutsMs, clock } = await tries(['broken', 'broken', 'ok', 'refused'], { retry: 5 });
     assert.deepEqual([last, timeoutsMs.length], ['ok', 3]);
     assert.deepEqual(
@@ -50,18 +50,18 @@ describe('further tries of a command', () => {
     );
   });
 
-  it('end with their count, and the last one is the answer', async () => {
+  it('stops after `retry` attempts and returns the last report', async () => {
     const { last, timeoutsMs } = await tries(['broken'], { retry: 2 });
     assert.deepEqual([last, timeoutsMs.length], ['broken', 3]);
   });
 
   for (const kind of ['ok', 'warned', 'refused', 'deferred'] as const) {
-    it(`are not made after an answer: ${kind}`, async () => {
+    it(`does not repeat after an answer: ${kind}`, async () => {
       assert.equal((await tries([kind], { retry: 5 })).timeoutsMs.length, 1);
     });
   }
 
-  it('end when the agent ends', async () => {
+  it('stops when the agent ends', async () => {
     const ending = new AbortController();
     const { timeoutsMs } = await tries(['broken'], {
       retry: 9,

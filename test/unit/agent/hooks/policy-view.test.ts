@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { confinedTo } from '../../../../src/agent/hooks/hook.js';
+import { sandboxForCandidate } from '../../../../src/agent/hooks/hook.js';
 import { type CandidateView, viewMounts } from '../../../../src/agent/hooks/policy-view.js';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -14,7 +14,7 @@ const view: CandidateView = {
 };
 
 describe('the view of a candidate', () => {
-  it('has every tree once, at its final name, both generations, and current at the candidate', () => {
+  it('has every tree once at its final path, both generations, and current at the candidate', () => {
     const mounts = viewMounts('/p', view).filter(({ kind }) => kind !== 'directory');
     assert.deepEqual(mounts, [
       { kind: 'empty', path: '/p' },
@@ -28,7 +28,7 @@ describe('the view of a candidate', () => {
     ]);
   });
 
-  it('makes the directories of every mount itself: bubblewrap would give them the mode of what is mounted', () => {
+  it('creates the parent directories of every mount, so that bubblewrap does not give them the mode of the mounted path', () => {
     const mounts = viewMounts('/p', view);
     for (const [index, mount] of mounts.entries()) {
       if (mount.kind !== 'read-only') continue;
@@ -37,7 +37,7 @@ describe('the view of a candidate', () => {
     }
   });
 
-  it('is the live policy itself after the swap', () => {
+  it('is the active policy itself after the swap', () => {
     assert.deepEqual(viewMounts('/p', { kind: 'live' }), [{ kind: 'read-only', from: '/p', to: '/p' }]);
   });
 
@@ -48,19 +48,19 @@ describe('the view of a candidate', () => {
     view,
   };
 
-  it('says to a command which paths hold inside', () => {
-    assert.deepEqual(confinedTo(confine, 'new').places, {
+  it('gives a command the paths inside the sandbox', () => {
+    assert.deepEqual(sandboxForCandidate(confine, 'new').places, {
       generation: '/p/generations/7',
       candidate: '/p/generations/7',
       current: '/p/generations/6',
       bundle: '/p/bundles/new/2-bbbbbbbbbbbb.7',
     });
-    assert.equal(confinedTo(confine, undefined).places?.bundle, undefined);
+    assert.equal(sandboxForCandidate(confine, undefined).places?.bundle, undefined);
   });
 
   it('has an empty directory for {current} before the first activation', () => {
     const { active: _, ...first } = view;
-    const { current } = confinedTo({ ...confine, view: first }, 'new').places ?? {};
+    const { current } = sandboxForCandidate({ ...confine, view: first }, 'new').places ?? {};
     assert.ok(viewMounts('/p', first).some((one) => one.kind === 'directory' && one.path === current));
     assert.ok(
       !viewMounts('/p', first).some((one) => one.kind === 'link' && one.path.startsWith(`${current}/`)),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HookReport } from '../../../../src/agent/hooks/hook.js';
-import { askInTurns, type ProbeQuestion } from '../../../../src/agent/hooks/probe-attempts.js';
+import { type ProbeQuestion, runProbeQuestions } from '../../../../src/agent/hooks/probe-attempts.js';
 import type { ProbeConfig } from '../../../../src/core/config/config.js';
 import type { HookVerdictKind } from '../../../../src/core/cycle/hook-verdict.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
-/** What a probe answers at a time, in milliseconds since its first attempt. */
+/** The answer of a probe at a time, in milliseconds since its first attempt. */
 type AnswerAt = (ms: number, attempt: number) => HookVerdictKind | 'not-run';
 
 interface Played {
@@ -51,7 +51,7 @@ function report(kind: HookVerdictKind, reason: string = kind): HookReport {
 async function play(answer: AnswerAt, scene: Scene = {}): Promise<Played> {
   const clock = scene.clock ?? fakeClock({ mode: 'skip' });
   const played: Played[] = [];
-  await askInTurns([question(answer, { ...scene, clock }, played)], { clock, signal: scene.signal });
+  await runProbeQuestions([question(answer, { ...scene, clock }, played)], { clock, signal: scene.signal });
   const [only] = played;
   assert.ok(only !== undefined && played.length === 1);
   return only;
@@ -63,34 +63,34 @@ describe('the attempts of a probe', () => {
     assert.deepEqual([kind, attempts, tookMs], ['ok', 1, 0]);
   });
 
-  it('wait for a daemon that loads for 20 s and says the old word meanwhile, by default', async () => {
+  it('wait by default for a daemon that loads for 20 s and returns the old answer until then', async () => {
     const { kind, attempts, tookMs } = await play((ms) => (ms < 20_000 ? 'refused' : 'ok'));
     assert.deepEqual([kind, attempts, tookMs], ['ok', 21, 20_000]);
   });
 
-  it('refuse at the deadline of 60 s what is wrong all the time', async () => {
+  it('refuse at the deadline of 60 s after only wrong answers', async () => {
     const { kind, attempts, tookMs } = await play(() => 'refused');
     assert.deepEqual([kind, attempts, tookMs], ['refused', 60, 59_000]);
   });
 
   for (const silence of ['deferred', 'unreachable', 'broken'] as const) {
-    it(`refuse what is silent first and then wrong, also with retry: 0 (${silence})`, async () => {
+    it(`refuse a wrong answer after silence, also with retry: 0 (${silence})`, async () => {
       const { kind, tookMs } = await play((ms) => (ms < 4000 ? silence : 'refused'), { retry: 0 });
       assert.deepEqual([kind, tookMs], ['refused', 4000]);
     });
 
-    it(`accept with retry: 0 what is silent first and then right (${silence})`, async () => {
+    it(`accept with retry: 0 a right answer after silence (${silence})`, async () => {
       const { kind, tookMs } = await play((ms) => (ms < 4000 ? silence : 'ok'), { retry: 0 });
       assert.deepEqual([kind, tookMs], ['ok', 4000]);
     });
 
-    it(`keep silence that lasts until the deadline, with any retry (${silence})`, async () => {
+    it(`have no verdict after silence until the deadline, with any retry (${silence})`, async () => {
       const { kind, tookMs } = await play(() => silence, { retry: 3 });
       assert.deepEqual([kind, tookMs], [silence, 59_000]);
     });
   }
 
-  it('refuse after as many further wrong answers as retry says', async () => {
+  it('refuse after `retry` further wrong answers', async () => {
     const { kind, attempts, tookMs } = await play(() => 'refused', { retry: 3 });
     assert.deepEqual([kind, attempts, tookMs], ['refused', 4, 3000]);
   });
@@ -101,17 +101,17 @@ describe('the attempts of a probe', () => {
     assert.deepEqual([kind, attempts], ['ok', 5]);
   });
 
-  it('refuse where only the last attempt before the deadline was silent', async () => {
+  it('refuse if only the last attempt before the deadline is silent', async () => {
     const { kind } = await play((ms) => (ms < 59_000 ? 'refused' : 'deferred'));
     assert.equal(kind, 'refused');
   });
 
-  it('stay without a verdict where a wrong answer was followed by silence to the end', async () => {
+  it('have no verdict if silence until the deadline follows a wrong answer', async () => {
     const { kind } = await play((ms) => (ms < 2000 ? 'refused' : 'deferred'));
     assert.equal(kind, 'deferred');
   });
 
-  it('do not take an attempt that the deadline cut short for the answer', async () => {
+  it('ignore an attempt that the deadline shortened', async () => {
     const scene = { deadlineMs: 10_000, takesMs: 4000 };
     const { kind, attempts, tookMs } = await play(() => 'refused', scene);
     assert.deepEqual([kind, attempts, tookMs], ['refused', 2, 9000]);
@@ -121,21 +121,21 @@ describe('the attempts of a probe', () => {
     assert.deepEqual([late.kind, late.attempts], ['deferred', 3]);
   });
 
-  it('have the gap and the deadline of the configuration', async () => {
+  it('use the gap and the deadline of the configuration', async () => {
     const { attempts, tookMs } = await play(() => 'refused', { gapMs: 500, deadlineMs: 5000 });
     assert.deepEqual([attempts, tookMs], [10, 4500]);
   });
 
-  it('are not repeated where the command cannot be started, unless retry asks for it', async () => {
+  it('are not repeated for a command that cannot start, except with retry', async () => {
     assert.equal((await play(() => 'not-run')).attempts, 1);
     assert.equal((await play(() => 'not-run', { retry: 2 })).attempts, 3);
   });
 
-  it('end with a warning, which proves nothing', async () => {
+  it('end with a warning, which confirms nothing', async () => {
     assert.deepEqual(await play(() => 'warned').then((one) => [one.kind, one.attempts]), ['warned', 1]);
   });
 
-  it('are no refusal before the deadline where a stop request ends them', async () => {
+  it('do not refuse when a stop request ends them before the deadline', async () => {
     const ending = new AbortController();
     const answer = (): HookVerdictKind => {
       ending.abort();
@@ -145,20 +145,20 @@ describe('the attempts of a probe', () => {
     assert.deepEqual([kind, reason], ['broken', 'interrupted']);
   });
 
-  it('end where the workers are gone, for which waiting is in vain', async () => {
-    let looks = 0;
-    const isGone = async (): Promise<boolean> => ++looks >= 3;
+  it('end when the workers have ended', async () => {
+    let checks = 0;
+    const isGone = async (): Promise<boolean> => ++checks >= 3;
     const { kind, attempts } = await play(() => 'deferred', { isGone });
     assert.deepEqual([kind, attempts], ['unreachable', 3]);
   });
 });
 
-describe('several probes', () => {
-  it('wait for their deadlines together', async () => {
+describe('runProbeQuestions with several probes', () => {
+  it('waits for their deadlines at the same time', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const played: Played[] = [];
     const all = [1, 2, 3].map(() => question(() => 'deferred', { clock }, played));
-    await askInTurns(all, { clock });
+    await runProbeQuestions(all, { clock });
     assert.deepEqual(
       played.map(({ kind }) => kind),
       ['deferred', 'deferred', 'deferred'],
@@ -166,17 +166,17 @@ describe('several probes', () => {
     assert.ok(clock.monotonicMs() < 61_000 + 3000, `${clock.monotonicMs()} ms`);
   });
 
-  it('end at the first refusal, though another one is silent', async () => {
+  it('ends at the first refusal while another probe is silent', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const played: Played[] = [];
     const silent = question(() => 'deferred', { clock }, played);
     const refusing = question(() => 'refused', { clock, retry: 2 }, played);
     const onDecided = (): never => assert.fail('refused');
-    await assert.rejects(askInTurns([silent, { ...refusing, onDecided }], { clock }), /refused/);
+    await assert.rejects(runProbeQuestions([silent, { ...refusing, onDecided }], { clock }), /refused/);
     assert.deepEqual(played, []);
   });
 
-  it('are each asked again though a slow one took the time of all', async () => {
+  it('repeats each probe after a slow one used up the time', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const played: Played[] = [];
     const slow = question(
@@ -189,7 +189,7 @@ describe('several probes', () => {
       { clock, deadlineMs: 5000 },
       played,
     );
-    await askInTurns([other, slow], { clock });
+    await runProbeQuestions([other, slow], { clock });
     assert.deepEqual(
       played.map(({ kind }) => kind),
       ['ok'],

@@ -24,7 +24,7 @@ interface HookCase {
   readonly signal?: AbortSignal;
 }
 
-/** Runs it, and holds it to leaving nothing behind. */
+/** Runs a command, and asserts that it leaves no files. */
 async function run({ run: argv, timeoutMs = 60_000, signal, ...rest }: HookCase): Promise<HookReport> {
   using dir = tempDir();
   const report = await runHook({
@@ -51,7 +51,7 @@ describe('runHook', () => {
     assert.equal(text, '/gen/{bundle}/a|/now|x=/tree|{other}|{|');
   });
 
-  it('gives a cleared environment', async () => {
+  it('passes a cleared environment', async () => {
     process.env['WRIT_TEST_SECRET'] = 'secret';
     const { text } = await run({ run: ['env'] });
     delete process.env['WRIT_TEST_SECRET'];
@@ -82,13 +82,13 @@ describe('runHook', () => {
     assert.equal(verdict.kind, 'ok');
   });
 
-  it('gives no verdict when a placeholder stands for nothing', async () => {
+  it('returns no verdict for a placeholder without a value', async () => {
     const { verdict } = await run({ run: ['true', '{bundle}'], places: { generation: '/gen' } });
     assert.equal(verdict.kind, 'broken');
     assert.match(verdict.reason, /\{bundle\}/);
   });
 
-  it('gives no verdict where a placeholder is misspelt, and leaves words that are for the program', async () => {
+  it('returns no verdict for a misspelled placeholder, and keeps other words in braces', async () => {
     const { verdict } = await run({ run: ['true', '-c', 'x={bundel}/a'] });
     assert.equal(verdict.kind, 'broken');
     assert.match(verdict.reason, /unknown placeholder \{bundel\}; did you mean \{bundle\}\?/);
@@ -96,17 +96,17 @@ describe('runHook', () => {
     assert.equal(text, ['{print}', '$', '{curent}', '{}|'].join('|').replace('$|', '$'));
   });
 
-  it('has both streams in its text, without what a terminal obeys', async () => {
+  it('reports both streams, without control characters', async () => {
     const { text, verdict } = await run({ run: shell("printf 'out\\033[31m\\n'; echo err >&2; exit 3") });
     assert.equal(verdict.kind, 'refused');
     assert.equal(text, 'out[31m\n\nerr');
   });
 
-  it('says how a silent command ended', async () => {
+  it('reports the end of a command without output', async () => {
     assert.equal((await run({ run: shell('exit 7') })).text, 'exit 7');
   });
 
-  it('keeps 64 kB of what is written', async () => {
+  it('keeps 64 kB of output', async () => {
     const { text } = await run({ run: shell('head -c 1000000 /dev/zero | tr "\\0" x') });
     assert.equal(text.length, 65_536 + '\n[more output omitted]'.length);
   });

@@ -7,29 +7,29 @@ const missing: SandboxStatus = {
   ...{ mode: 'auto', state: 'missing', reason: 'bwrap not found', withoutIt: 'unconfined' },
 };
 
-describe('a sandbox that is not there', () => {
+describe('findSandboxError', () => {
   const cases: readonly (readonly [string, SandboxStatus, number, boolean, string | undefined])[] = [
     ['worked before, under auto', missing, 2, true, 'SANDBOX_MISSING'],
     ['never worked, under auto', missing, 2, false, undefined],
     ['is needed by no command', missing, 0, true, undefined],
     ['is refused by the kernel', { ...missing, state: 'unusable' }, 1, true, 'SANDBOX_BROKEN'],
     ['works', { mode: 'required', state: 'on' }, 1, true, undefined],
-    ['was not looked for', { mode: 'required', state: 'unknown' }, 1, true, undefined],
+    ['was not tried', { mode: 'required', state: 'unknown' }, 1, true, undefined],
     ['is off', { mode: 'off', state: 'off' }, 1, true, undefined],
   ];
   for (const [name, status, commands, hasWorked, code] of cases) {
-    it(`${code === undefined ? 'is no error' : `is ${code}`} where it ${name}`, () => {
+    it(`returns ${code ?? 'undefined'} if the sandbox ${name}`, () => {
       assert.equal(findSandboxError(status, { commands, hasWorked })?.code, code);
     });
   }
 
-  it('is an error where it is required, whether or not one worked before', () => {
+  it('returns an error for a required sandbox, whether or not it worked before', () => {
     const required: SandboxStatus = { ...missing, mode: 'required', withoutIt: 'refused' };
     for (const hasWorked of [true, false])
       assert.equal(findSandboxError(required, { commands: 1, hasWorked })?.code, 'SANDBOX_MISSING');
   });
 
-  it('says what becomes of the commands', () => {
+  it('names the effect on the commands', () => {
     const textOf = (status: SandboxStatus, commands: number) =>
       findSandboxError(status, { commands, hasWorked: true })?.message;
     assert.equal(
@@ -42,13 +42,13 @@ describe('a sandbox that is not there', () => {
     );
   });
 
-  it('carries the hint of the kernel', () => {
+  it('has the hint of the status', () => {
     const error = findSandboxError({ ...missing, hint: 'a hint' }, { commands: 1, hasWorked: true });
     assert.equal(error?.hint, 'a hint');
   });
 });
 
-describe('a kernel that forbids user namespaces', () => {
+describe('findNamespaceHint', () => {
   const hint = (settings: Readonly<Record<string, string>>) => findNamespaceHint((path) => settings[path]);
   const cases = [
     ['kernel/apparmor_restrict_unprivileged_userns', '1\n', '0\n'],
@@ -56,11 +56,11 @@ describe('a kernel that forbids user namespaces', () => {
     ['user/max_user_namespaces', '0\n', '31000\n'],
   ] as const;
   for (const [path, forbids, permits] of cases) {
-    it(`is named by its setting ${path}`, () => {
+    it(`names the forbidding setting ${path}`, () => {
       assert.match(hint({ [path]: forbids }) ?? '', new RegExp(path.replace('/', '\\.')));
       assert.equal(hint({ [path]: permits }), undefined);
     });
   }
 
-  it('is not suspected where it has no such setting', () => assert.equal(hint({}), undefined));
+  it('returns undefined for a kernel without these settings', () => assert.equal(hint({}), undefined));
 });

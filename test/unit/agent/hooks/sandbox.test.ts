@@ -9,7 +9,7 @@ import { needs } from '../../../kit/programs/real-programs.js';
 
 const log = silentLog();
 
-/** Programs of these names; the stub of bubblewrap says what the real one says where it is not allowed. */
+/** Creates programs with these names. The stub of bubblewrap has the message of the real one without permission. */
 function programs(dir: TempDir, names: readonly string[]): string {
   fs.mkdirSync(dir.join('bin'));
   for (const name of names) {
@@ -23,7 +23,7 @@ function programs(dir: TempDir, names: readonly string[]): string {
 }
 
 describe('the sandbox', () => {
-  it('that is required and not installed stops commands, and is looked for again', async () => {
+  it('that is required and not installed stops commands, and is searched again', async () => {
     using dir = tempDir();
     const sandbox = createSandbox({ mode: 'required', log, searchPath: programs(dir, ['prlimit']) });
     assert.equal(sandbox.status().state, 'unknown');
@@ -39,14 +39,14 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
   });
 
-  it('that is wanted where it can be had leaves commands as they are, and says so', async () => {
+  it('that is not installed under auto lets commands run unconfined, and the status shows it', async () => {
     using dir = tempDir();
     const sandbox = createSandbox({ mode: 'auto', log, searchPath: programs(dir, []) });
     assert.equal(await sandbox.open(), undefined);
     assert.equal(sandbox.status().state, 'missing');
   });
 
-  it('that the kernel or a container forbids is told by its own words', async () => {
+  it('that the kernel or a container forbids is reported with the message of bubblewrap', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     const reason = 'bwrap: No permissions to create new namespace';
@@ -59,17 +59,17 @@ describe('the sandbox', () => {
     assert.deepEqual(auto.status(), status);
   });
 
-  it('that is off is not even looked for', async () => {
+  it('that is off is never searched', async () => {
     const sandbox = createSandbox({ mode: 'off', log, searchPath: '/nonexistent' });
     assert.equal(await sandbox.open(), undefined);
     assert.deepEqual(sandbox.status(), { mode: 'off', state: 'off' });
   });
 
-  it('that worked once is never done without, for a trial may fail by what an attacker uses up', async () => {
+  it('that worked once is required from then on, because an attacker may make a trial fail', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     const fails = fs.readFileSync(dir.join('bin/bwrap'));
-    // As bubblewrap tells of a command that has ended well.
+    // The status line of bubblewrap for a command that succeeded.
     fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\necho \'{ "exit-code": 0 }\' >&3\n');
     const sandbox = createSandbox({ mode: 'auto', log, searchPath });
     assert.notEqual(await sandbox.open(), undefined);
@@ -81,7 +81,7 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_MISSING' });
   });
 
-  it('is tried again with the means that were found, and looked for anew only where they fail', async () => {
+  it('is tried again with the known capabilities, and searched again only if they fail', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     const fails = fs.readFileSync(dir.join('bin/bwrap'));
@@ -92,9 +92,9 @@ describe('the sandbox', () => {
       searches += 1;
     };
     const sandbox = createSandbox({ mode: 'auto', log, searchPath, findGroups });
-    const means = await sandbox.open();
+    const capabilities = await sandbox.open();
     await sandbox.retry();
-    assert.deepEqual([await sandbox.open(), searches], [means, 1]);
+    assert.deepEqual([await sandbox.open(), searches], [capabilities, 1]);
     fs.writeFileSync(dir.join('bin/bwrap'), fails);
     await assert.rejects(sandbox.retry(), { code: 'SANDBOX_BROKEN' });
     fs.writeFileSync(dir.join('bin/bwrap'), works);
@@ -102,7 +102,7 @@ describe('the sandbox', () => {
     assert.deepEqual([sandbox.status().state, searches], ['on', 2]);
   });
 
-  it('whose trial does not end by itself is not taken for one that is not there', async () => {
+  it('with a trial that does not end by itself does not count as missing', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\nkill -9 $$\n');
@@ -110,21 +110,21 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
   });
 
-  /** bubblewrap on a kernel or of a version that takes no filter; `else`: what it does without one. */
-  function bwrapWithoutFilter(dir: TempDir, says: string, without: string): void {
+  /** A bubblewrap that does not support a filter. @param without its commands without a filter */
+  function bwrapWithoutFilter(dir: TempDir, message: string, without: string): void {
     fs.writeFileSync(
       dir.join('bin/bwrap'),
-      `#!/bin/sh\ncase "$*" in *--seccomp*) echo "${says}" >&2; exit 1;; esac\n${without}\n`,
+      `#!/bin/sh\ncase "$*" in *--seccomp*) echo "${message}" >&2; exit 1;; esac\n${without}\n`,
     );
   }
   const runs = 'echo \'{ "exit-code": 0 }\' >&3';
   const noFilter = 'bwrap: prctl(PR_SET_SECCOMP): Invalid argument';
 
-  it('goes without a filter that kernel or bubblewrap cannot take, and says so', async () => {
-    for (const says of [noFilter, 'bwrap: Unknown option --seccomp']) {
+  it('works without a filter that the kernel or bubblewrap does not support, and the status shows it', async () => {
+    for (const message of [noFilter, 'bwrap: Unknown option --seccomp']) {
       using dir = tempDir();
       const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
-      bwrapWithoutFilter(dir, says, runs);
+      bwrapWithoutFilter(dir, message, runs);
       const sandbox = createSandbox({ mode: 'required', log, searchPath });
       assert.equal((await sandbox.open())?.systemCalls, undefined);
       const { state, systemCalls, userNamespace } = sandbox.status();
@@ -132,7 +132,7 @@ describe('the sandbox', () => {
     }
   });
 
-  it('goes without a filter on a machine whose system calls have no known numbers', async () => {
+  it('works without a filter on a machine with unknown system call numbers', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     bwrapWithoutFilter(dir, noFilter, runs);
@@ -141,7 +141,7 @@ describe('the sandbox', () => {
     assert.equal(sandbox.status().systemCalls, 'open');
   });
 
-  it('drops no filter for a trial that failed of anything else', async () => {
+  it('keeps the filter after a trial that failed for another reason', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     bwrapWithoutFilter(dir, 'bwrap: Resource temporarily unavailable', runs);
@@ -150,7 +150,7 @@ describe('the sandbox', () => {
     });
   });
 
-  it('drops no filter that worked before, whatever bubblewrap says of it now', async () => {
+  it('keeps a filter that worked before, whatever bubblewrap reports later', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
     fs.writeFileSync(dir.join('bin/bwrap'), `#!/bin/sh\n${runs}\n`);
@@ -162,10 +162,10 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
   });
 
-  it('is found once, and says which bounds are in force', needs('bwrap', 'bubblewrap'), async () => {
+  it('is searched once, and the status shows the enforced limits', needs('bwrap', 'bubblewrap'), async () => {
     const sandbox = createSandbox({ mode: 'required', log, searchPath: defaultPath });
-    const means = await sandbox.open();
-    assert.equal(await sandbox.open(), means);
+    const capabilities = await sandbox.open();
+    assert.equal(await sandbox.open(), capabilities);
     assert.deepEqual(sandbox.status(), {
       mode: 'required',
       state: 'on',
@@ -176,6 +176,6 @@ describe('the sandbox', () => {
       systemCalls: 'filtered',
     });
     sandbox.forget();
-    assert.notEqual(await sandbox.open(), means);
+    assert.notEqual(await sandbox.open(), capabilities);
   });
 });

@@ -8,106 +8,126 @@ import type { HookVerdict } from '../../../../src/core/cycle/hook-verdict.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
-type Words = Pick<HookConfig, 'reject' | 'unreachable' | 'notNow' | 'pidFile'>;
+type HookRules = Pick<HookConfig, 'reject' | 'unreachable' | 'notNow' | 'pidFile'>;
 
-async function verdictOf(dir: TempDir, script: string, words: Words): Promise<HookVerdict> {
-  const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000, ...words };
+async function verdictOf(dir: TempDir, script: string, rules: HookRules): Promise<HookVerdict> {
+  const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000, ...rules };
   const { verdict } = await runHook({ hook, places: {}, scratchRoot: dir.path, durable: createDurableFs() });
   return verdict;
 }
 
 const noConnection = 'echo "rndc: connect failed: 127.0.0.1#953" >&2; exit 1';
-/** No process has it: above the greatest that a kernel gives. */
+/** Above the greatest pid of a kernel, so that no process has it. */
 const deadPid = 4_194_305;
 
 const preload =
   'echo "ERROR: ld.so: object \'/x.so\' from /etc/ld.so.preload cannot be preloaded: ignored." >&2; ';
 
-const cases: readonly (readonly [what: string, script: string, words: Words, kind: HookVerdict['kind']])[] = [
-  ['a no without any word on it', noConnection, {}, 'refused'],
-  ['a no with the code of nobody there', noConnection, { unreachable: { exit: [1, 2] } }, 'unreachable'],
-  ['a no with another code', 'exit 3', { unreachable: { exit: [1, 2] } }, 'refused'],
+const cases: readonly (readonly [
+  what: string,
+  script: string,
+  rules: HookRules,
+  kind: HookVerdict['kind'],
+])[] = [
+  ['a refusal without any rule', noConnection, {}, 'refused'],
   [
-    'a no with the words of nobody there',
+    'a refusal with the exit code of unreachable',
+    noConnection,
+    { unreachable: { exit: [1, 2] } },
+    'unreachable',
+  ],
+  ['a refusal with another exit code', 'exit 3', { unreachable: { exit: [1, 2] } }, 'refused'],
+  [
+    'a refusal with the text of unreachable',
     noConnection,
     { unreachable: { match: 'connect failed' } },
     'unreachable',
   ],
-  ['a no with other words', 'echo bad zone; exit 1', { unreachable: { match: 'connect failed' } }, 'refused'],
   [
-    'a code without the words',
+    'a refusal with another text',
+    'echo bad zone; exit 1',
+    { unreachable: { match: 'connect failed' } },
+    'refused',
+  ],
+  [
+    'the exit code without the text',
     'echo bad; exit 1',
     { unreachable: { exit: [1], match: '^connect' } },
     'refused',
   ],
   [
-    'the words without the code',
+    'the text without the exit code',
     'echo connect; exit 2',
     { unreachable: { exit: [1], match: '^connect' } },
     'refused',
   ],
   ['both', 'echo connect; exit 1', { unreachable: { exit: [1], match: '^connect' } }, 'unreachable'],
   [
-    'a no behind a line of the dynamic loader',
+    'a refusal after a line of the dynamic loader',
     `${preload}${noConnection}`,
     { unreachable: { match: '^rndc' } },
     'unreachable',
   ],
   [
-    'a yes behind such a line, for a pattern that would reject it',
+    'a success after such a line, with a pattern that would reject it',
     `${preload}exit 0`,
     { reject: 'ERROR' },
     'ok',
   ],
   [
-    'a no behind the line of a library of another distribution',
+    'a refusal after the line of a library of another distribution',
     `echo "rndc: /opt/lib/libx.so.4: no version information available (required by rndc)" >&2; ${noConnection}`,
     { unreachable: { match: '^rndc: connect failed' } },
     'unreachable',
   ],
   [
-    'a no of its own that ends nearly so',
+    'a refusal of the program that ends similarly',
     'echo "bad: zone: no version information available (required by SOA) in line 3" >&2; exit 1',
     { unreachable: { match: '^rndc' } },
     'refused',
   ],
-  ['a line of its own that looks nearly so', 'echo "ERROR: line 3" >&2', { reject: 'ERROR' }, 'refused'],
-  ['a code of "not now"', 'exit 9', { notNow: { exit: [9] } }, 'deferred'],
-  ['words of "not now"', 'echo busy; exit 1', { notNow: { match: '^busy' } }, 'deferred'],
+  ['a similar line of the program', 'echo "ERROR: line 3" >&2', { reject: 'ERROR' }, 'refused'],
+  ['an exit code of "not now"', 'exit 9', { notNow: { exit: [9] } }, 'deferred'],
+  ['a text of "not now"', 'echo busy; exit 1', { notNow: { match: '^busy' } }, 'deferred'],
   [
-    'words of "not now" in a later line',
+    'a text of "not now" in a later line',
     'echo bad; echo busy; exit 1',
     { notNow: { match: '^busy' } },
     'refused',
   ],
   ['"not now" that is rejected too', 'echo busy; exit 75', { reject: 'busy' }, 'refused'],
   [
-    '"not now" and nobody there',
+    '"not now" and unreachable',
     'exit 1',
     { notNow: { exit: [1] }, unreachable: { exit: [1] } },
     'unreachable',
   ],
-  ['a yes with words of "not now"', 'echo busy', { notNow: { match: 'busy' } }, 'ok'],
-  ['what is rejected too', noConnection, { unreachable: { exit: [1] }, reject: 'connect' }, 'refused'],
-  ['a yes with these words', 'echo connect failed', { unreachable: { match: 'connect failed' } }, 'ok'],
+  ['a success with a text of "not now"', 'echo busy', { notNow: { match: 'busy' } }, 'ok'],
   [
-    '"not now" with these words',
+    'a refusal that is unreachable and rejected',
+    noConnection,
+    { unreachable: { exit: [1] }, reject: 'connect' },
+    'refused',
+  ],
+  [
+    'a success with the text of unreachable',
+    'echo connect failed',
+    { unreachable: { match: 'connect failed' } },
+    'ok',
+  ],
+  [
+    '"not now" with the text of unreachable',
     'echo connect failed; exit 75',
     { unreachable: { match: 'connect' } },
     'deferred',
   ],
   ['a killed program', 'kill -9 $$', { unreachable: { match: '' } }, 'broken'],
-  [
-    'a pattern that takes for ever',
-    `printf '%040d!' 0; exit 1`,
-    { unreachable: { match: '(0+)+$' } },
-    'refused',
-  ],
+  ['a pattern that never ends', `printf '%040d!' 0; exit 1`, { unreachable: { match: '(0+)+$' } }, 'refused'],
 ];
 
-/** Words that a policy put into the output of a program that read it, to have its refusal excused. */
+/** A policy can put this text into the output of a program that reads it, so that its refusal is excused. */
 const excuse = { unreachable: { match: '^(rndc: )?connect failed' } };
-const talk: readonly (readonly [where: string, script: string])[] = [
+const imitations: readonly (readonly [where: string, script: string])[] = [
   ['in a later line', `echo 'zone.db:3: syntax error' >&2; echo 'connect failed' >&2; exit 1`],
   ['on stdout, before the complaint', `echo 'connect failed'; echo 'zone.db:3: syntax error' >&2; exit 1`],
   ['behind a carriage return', `printf 'zone.db:3: bad name\\rconnect failed\\n' >&2; exit 1`],
@@ -115,30 +135,30 @@ const talk: readonly (readonly [where: string, script: string])[] = [
   ['in the middle of the complaint', `echo 'unknown word "connect failed"' >&2; exit 1`],
 ];
 
-describe('a policy that would talk its refusal away', () => {
-  for (const [where, script] of talk)
-    it(`is refused, with the words of nobody there ${where}`, async () => {
+describe('a policy that imitates the text of unreachable', () => {
+  for (const [where, script] of imitations)
+    it(`is refused, with the text ${where}`, async () => {
       using dir = tempDir();
       assert.equal((await verdictOf(dir, script, excuse)).kind, 'refused');
     });
 
-  it('is what the first line guards against, and nothing that a program says of itself there', async () => {
+  it('counts only in the first line, which the program itself writes', async () => {
     using dir = tempDir();
-    const said = ['echo connect failed; exit 1', 'printf ".....\\nconnect failed\\n" >&2; echo; exit 1'];
-    for (const script of said)
+    const outputs = ['echo connect failed; exit 1', 'printf ".....\\nconnect failed\\n" >&2; echo; exit 1'];
+    for (const script of outputs)
       assert.equal((await verdictOf(dir, script, excuse)).kind, 'unreachable', script);
   });
 });
 
-describe('a command that may reach nobody', () => {
-  for (const [what, script, words, kind] of cases) {
-    it(`takes ${what} for ${kind}`, async () => {
+describe('a command with rules for its answer', () => {
+  for (const [what, script, rules, kind] of cases) {
+    it(`has the verdict ${kind} for ${what}`, async () => {
       using dir = tempDir();
-      assert.equal((await verdictOf(dir, script, words)).kind, kind);
+      assert.equal((await verdictOf(dir, script, rules)).kind, kind);
     });
   }
 
-  it('believes no no of a command to a daemon that was dead before', async () => {
+  it('ignores a refusal if the daemon was dead before the command', async () => {
     using dir = tempDir();
     const pidFile = dir.join('pid');
     assert.equal((await verdictOf(dir, 'exit 1', { pidFile })).kind, 'unreachable', 'no pid file');
@@ -148,7 +168,7 @@ describe('a command that may reach nobody', () => {
     assert.equal((await verdictOf(dir, 'echo no; exit 1', { pidFile, reject: 'no' })).kind, 'refused');
   });
 
-  it('believes the no of one that lived, also when it has died of it', async () => {
+  it('accepts a refusal if the daemon was alive before, also if the command killed it', async () => {
     using dir = tempDir();
     const pidFile = dir.join('pid');
     writeFileSync(pidFile, `${process.pid}\n`);
@@ -157,9 +177,9 @@ describe('a command that may reach nobody', () => {
     assert.equal((await verdictOf(dir, dying, { pidFile })).kind, 'refused');
   });
 
-  it('says nothing against a candidate, in no role', () => {
+  it('makes no error of `unreachable` in any role', () => {
     const report = { verdict: { kind: 'unreachable', reason: 'exit 1' } as const };
     for (const role of ['canary', 'loader', 'probe'] as const)
-      assert.equal(hookError(role, report, { text: (says) => says, facts: {} }), undefined);
+      assert.equal(hookError(role, report, { text: (verdict) => verdict, facts: {} }), undefined);
   });
 });

@@ -1,9 +1,9 @@
-// A sandbox that is gone while an agent runs, or in the next process: said before a release needs it. bubblewrap is a stub.
+// A sandbox that fails while an agent runs, or in the next process run, is reported before a release needs it. bubblewrap is a stub.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
-import { createSandboxTurn, noteSandbox } from '../../../../src/agent/hooks/watch-sandbox.js';
+import { createSandboxRound, noteSandbox } from '../../../../src/agent/hooks/watch-sandbox.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { SandboxMode } from '../../../../src/core/config/config.js';
@@ -19,10 +19,10 @@ const check = { kind: 'run', name: 'c', run: ['true'], timeoutMs: 1000, retry: 0
 interface Scene extends Disposable {
   readonly test: TestHost;
   readonly bwrap: (script: string | undefined) => void;
-  /** Another process on the same host. */
+  /** Starts another process on the same host. */
   readonly restart: (mode?: SandboxMode) => void;
-  readonly turn: () => Promise<number | undefined>;
-  readonly news: () => number;
+  readonly round: () => Promise<number | undefined>;
+  readonly changes: () => number;
   readonly health: () => string[];
 }
 
@@ -52,13 +52,13 @@ function scene(mode: SandboxMode): Scene {
       if (script === undefined) fs.rmSync(dir.join('bin/bwrap'));
       else write('bwrap', script);
     },
-    turn: createSandboxTurn({
+    round: createSandboxRound({
       ...{ host: () => test.host, exclusive: exclusiveAlone },
-      onNews: () => {
+      onChange: () => {
         count += 1;
       },
     }),
-    news: () => count,
+    changes: () => count,
     health: () => {
       const report = statusReport(test.host, {
         ...{ version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] },
@@ -77,25 +77,25 @@ const reason = 'bwrap: No permissions to create new namespace';
 
 describe('a sandbox that breaks while an agent runs', () => {
   for (const mode of ['auto', 'required'] as const) {
-    it(`is a warning of health before a release needs it, and is tried again each minute (${mode})`, async () => {
+    it(`is a warning of health before a release needs it, and is tried again every minute (${mode})`, async () => {
       using at = scene(mode);
       at.bwrap(works);
-      assert.equal(await at.turn(), 3_600_000);
-      assert.deepEqual([at.health(), at.news()], [[], 1]);
+      assert.equal(await at.round(), 3_600_000);
+      assert.deepEqual([at.health(), at.changes()], [[], 1]);
       at.bwrap(broken);
-      assert.equal(await at.turn(), 60_000);
+      assert.equal(await at.round(), 60_000);
       const text = `SANDBOX_BROKEN no command can be confined (${reason}): 1 command does not run`;
-      assert.deepEqual([at.health(), at.news()], [[text], 2]);
+      assert.deepEqual([at.health(), at.changes()], [[text], 2]);
       at.bwrap(works);
-      await at.turn();
-      assert.deepEqual([at.health(), at.news()], [[], 3]);
+      await at.round();
+      assert.deepEqual([at.health(), at.changes()], [[], 3]);
     });
   }
 
-  it('is named with what the kernel forbids', async () => {
+  it('is reported with the hint of the kernel', async () => {
     using at = scene('required');
     at.bwrap(broken);
-    await at.turn();
+    await at.round();
     assert.match(at.test.host.sandbox.status().hint ?? '', /user\.max_user_namespaces/);
     await assert.rejects(at.test.host.sandbox.open(), {
       code: 'SANDBOX_BROKEN',
@@ -104,14 +104,14 @@ describe('a sandbox that breaks while an agent runs', () => {
   });
 });
 
-describe('a sandbox that is gone in the next process', () => {
-  it('is a warning of health and of the pull that ran a command without it, under auto', async () => {
+describe('a sandbox that is missing in the next process run', () => {
+  it('is a warning of health, and of the pull that ran a command without it under auto', async () => {
     using at = scene('auto');
     at.bwrap(works);
-    await at.turn();
+    await at.round();
     at.bwrap(undefined);
     at.restart();
-    await at.turn();
+    await at.round();
     assert.match(
       at.health()[0] ?? '',
       /^SANDBOX_MISSING .*1 command runs without a sandbox, which worked here before$/,
@@ -125,34 +125,34 @@ describe('a sandbox that is gone in the next process', () => {
     );
   });
 
-  it('is no warning where none worked before, as in a container', async () => {
+  it('is no warning if no sandbox worked before, as in a container', async () => {
     using at = scene('auto');
     at.bwrap(broken);
-    assert.equal(await at.turn(), 3_600_000);
+    assert.equal(await at.round(), 3_600_000);
     await at.test.publish('access', { f: '1' }, { serial: 1 });
     const { warnings } = await at.test.pull();
     assert.deepEqual([at.health(), warnings], [[], []]);
   });
 
-  it('is no warning any more once a person has turned it off, and on again', async () => {
+  it('is no warning after an operator turned it off and on again', async () => {
     using at = scene('auto');
     at.bwrap(works);
-    await at.turn();
+    await at.round();
     at.bwrap(undefined);
     at.restart('off');
     noteSandbox(at.test.host);
     at.restart('auto');
-    await at.turn();
+    await at.round();
     assert.deepEqual(at.health(), []);
   });
 });
 
 describe('a host without a command', () => {
-  it('tries no sandbox', async () => {
+  it('does not try the sandbox', async () => {
     using at = scene('required');
     at.bwrap(broken);
     Object.assign(at.test.host.config.bundles[0] ?? {}, { checks: [] });
-    assert.equal(await at.turn(), undefined);
+    assert.equal(await at.round(), undefined);
     assert.equal(at.test.host.sandbox.status().state, 'unknown');
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { accountRows, isAccountId } from '../../../../src/platform/users/account-files.js';
-import { lookUpGroup } from '../../../../src/platform/users/group-id.js';
+import { resolveGroup } from '../../../../src/platform/users/group-id.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -18,9 +18,9 @@ describe('the rows of an account file', () => {
 
   it('are none where the file is not there, or too long to be one', () => {
     using dir = tempDir();
-    throwsCode('CONFIG_INVALID', () => lookUpGroup('bind', dir.join('none')));
+    throwsCode('CONFIG_INVALID', () => resolveGroup('bind', dir.join('none')));
     writeFileSync(dir.join('long'), `bind:x:53:\n${'#'.repeat(1_000_000)}`);
-    throwsCode('CONFIG_INVALID', () => lookUpGroup('bind', dir.join('long')));
+    throwsCode('CONFIG_INVALID', () => resolveGroup('bind', dir.join('long')));
   });
 
   it('have numbers of decimal digits', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { isOwnGroup, lookUpGroup } from '../../../../src/platform/users/group-id.js';
+import { isOwnGroup, resolveGroup } from '../../../../src/platform/users/group-id.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -9,11 +9,11 @@ describe('looking up a group', () => {
   it('takes a number as it is and finds a whole name', () => {
     using dir = tempDir();
     writeFileSync(dir.join('group'), 'root:x:0:\nbinder:x:7:\nbind:x:53:eve\nbroken:x:\n');
-    assert.equal(lookUpGroup(53), 53);
-    assert.equal(lookUpGroup('bind', dir.join('group')), 53);
-    assert.equal(lookUpGroup('root'), 0);
+    assert.equal(resolveGroup(53), 53);
+    assert.equal(resolveGroup('bind', dir.join('group')), 53);
+    assert.equal(resolveGroup('root'), 0);
     for (const name of ['bin', 'eve', 'broken', '']) {
-      throwsCode('CONFIG_INVALID', () => lookUpGroup(name, dir.join('group')));
+      throwsCode('CONFIG_INVALID', () => resolveGroup(name, dir.join('group')));
     }
   });
 });

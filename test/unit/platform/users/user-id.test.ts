@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { asUser, lookUpUser, type UserFiles, userName } from '../../../../src/platform/users/user-id.js';
+import { asUser, resolveUser, type UserFiles, userName } from '../../../../src/platform/users/user-id.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 function files(dir: TempDir): UserFiles {
@@ -13,24 +13,24 @@ function files(dir: TempDir): UserFiles {
 describe('lookUpUser', () => {
   it('finds a name with its own group and its others', () => {
     using dir = tempDir();
-    assert.deepEqual(lookUpUser('unbound', files(dir)), { uid: 104, gid: 110, groups: [111] });
+    assert.deepEqual(resolveUser('unbound', files(dir)), { uid: 104, gid: 110, groups: [111] });
   });
 
   it('finds a number, or takes it as it is', () => {
     using dir = tempDir();
-    assert.deepEqual(lookUpUser(104, files(dir)), { uid: 104, gid: 110, groups: [111] });
-    assert.deepEqual(lookUpUser(4000, files(dir)), { uid: 4000, gid: 4000, groups: [] });
+    assert.deepEqual(resolveUser(104, files(dir)), { uid: 104, gid: 110, groups: [111] });
+    assert.deepEqual(resolveUser(4000, files(dir)), { uid: 4000, gid: 4000, groups: [] });
   });
 
   it('refuses a name that is not there, or has no numbers', () => {
     using dir = tempDir();
     for (const name of ['nobody-here', 'broken']) {
-      assert.throws(() => lookUpUser(name, files(dir)), { code: 'CONFIG_INVALID' });
+      assert.throws(() => resolveUser(name, files(dir)), { code: 'CONFIG_INVALID' });
     }
   });
 
   it('reads the files of this host', () => {
-    assert.equal(lookUpUser('root').uid, 0);
+    assert.equal(resolveUser('root').uid, 0);
   });
 });
 
