@@ -1,5 +1,5 @@
-// The two sockets of an agent: the control socket, and, where the configuration names a group, one on which that group may
-// look. Owns who may connect to which, and what is left out for the group; what is answered is the agent's.
+// Opens the two sockets of an agent: the control socket, and a read socket for the group that the configuration names. Decides the
+// permissions of each socket and the details that the group does not get. The agent makes the responses.
 import { isWritError, WritError } from '../../core/errors.js';
 import { parseControlRequest } from '../../core/protocol/control-protocol.js';
 import { healthResult, parseReadRequest, type ReadRequest } from '../../core/protocol/read-protocol.js';
@@ -18,13 +18,13 @@ import {
 export interface AgentSocketsOptions {
   readonly version: string;
   readonly handlers: RequestHandlers;
-  /** As `status.json` has it: without a look at the processes of the host, which a group must not make root repeat. */
-  readonly lastLook: () => StatusReport;
+  /** The status as in `status.json`. It does not scan the processes of the host, because a group must not cause that work. */
+  readonly lastStatus: () => StatusReport;
 }
 
 const maxControlConnections = 64;
 const maxReadConnections = 16;
-/** Root's own watchers must find room. */
+/** Leaves connections for the watchers of root. */
 const maxReadWatchers = 8;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED of the control socket */
@@ -44,18 +44,18 @@ export async function openAgentSockets(host: Host, options: AgentSocketsOptions)
   };
 }
 
-/** Policy does not wait for who looks at it: what cannot be opened is said in the log, and the agent runs without it. */
+/** Logs a failure and returns undefined, because the agent must run without the read socket too. */
 async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise<ControlSocket | undefined> {
   const { config, paths, durable, log, clock } = host;
   try {
-    // One that an agent before this left behind would say of this one that it has gone.
+    // Remove the socket of an earlier agent: clients would conclude from it that no agent runs.
     await removeStaleSocket(paths.readSocket, durable);
     if (config.read === undefined) return undefined;
     const { group, detail } = config.read;
     const opened = await openRequestSocket({
       ...{ path: paths.readSocket, version: options.version, log, clock, durable, parse: parseReadRequest },
       ...{ mode: 0o660, gid: resolveGroup(group), maxConnections: maxReadConnections },
-      handlers: readHandlers(options, detail),
+      handlers: readHandlers(options, { hasDetails: detail === 'yes' }),
     });
     log.info({ socket: paths.readSocket, group }, 'read socket open');
     return opened;
@@ -66,16 +66,16 @@ async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise
   }
 }
 
-/** @param detail `no`: what commands and workers wrote stays out, for it may tell what a policy holds */
+/** @param detail.hasDetails false: the output of commands and workers is removed, because it may contain policy */
 function readHandlers(
-  { handlers, lastLook }: AgentSocketsOptions,
-  detail: 'yes' | 'no',
+  { handlers, lastStatus }: AgentSocketsOptions,
+  { hasDetails }: { readonly hasDetails: boolean },
 ): HandlersOf<ReadRequest> {
-  const shown = (report: StatusReport): StatusReport => (detail === 'yes' ? report : publicPart(report));
+  const shown = (report: StatusReport): StatusReport => (hasDetails ? report : publicPart(report));
   let watchers = 0;
   return {
-    status: async () => shown(lastLook()),
-    health: async () => healthResult(shown(lastLook())),
+    status: async () => shown(lastStatus()),
+    health: async () => healthResult(shown(lastStatus())),
     watch: async (_, caller) => {
       if (watchers >= maxReadWatchers)
         throw new WritError('AGENT_BUSY', `this agent already has ${maxReadWatchers} watchers of the group`, {

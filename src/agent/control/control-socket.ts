@@ -1,5 +1,5 @@
-// The agent's side of a socket that takes requests: reads one a connection, streams what it answers. Owns connections and
-// their bounds; who may connect, the meaning of a request, and in whose turn it is done, are its opener's and its handler's.
+// The server side of a request socket: reads one request for each connection and streams the responses. Bounds the number, the time
+// and the memory of connections. agent-sockets.ts sets the permissions; the handlers execute the requests.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import {
@@ -23,7 +23,7 @@ import { type Clock, systemClock } from '../../platform/time/clock.js';
 import type { Watcher } from '../report/status-feed.js';
 import { createRefusedRequests, type RefusedRequests } from './refused-requests.js';
 
-/** Who asked: one connection. */
+/** The client of one connection. */
 export interface Caller extends Watcher {
   readonly onEvent: (event: ControlAnswer) => void;
 }
@@ -32,7 +32,7 @@ interface AnyRequest {
   readonly type: string;
 }
 
-/** What the agent does for each request, and answers in the end; what a handler throws is sent as an error. */
+/** A function for each type of request. It returns the last response; an error that it throws is sent to the client. */
 export type HandlersOf<Request extends AnyRequest> = {
   readonly [Type in Request['type']]: (
     request: Extract<Request, { type: Type }>,
@@ -45,7 +45,7 @@ export type RequestHandlers = HandlersOf<ControlRequest>;
 export interface RequestSocketOptions<Request extends AnyRequest> {
   readonly path: string;
   readonly mode: number;
-  /** Group of the socket; left out: the process's own. */
+  /** Group of the socket; undefined: the group of the process. */
   readonly gid?: number;
   readonly maxConnections: number;
   readonly version: string;
@@ -57,26 +57,26 @@ export interface RequestSocketOptions<Request extends AnyRequest> {
   readonly handlers: HandlersOf<Request>;
 }
 
-/** The same without the type of its requests. */
-interface Served extends Pick<RequestSocketOptions<never>, 'version' | 'clock'> {
+/** The options of a connection, without the type of its requests. */
+interface SocketContext extends Pick<RequestSocketOptions<never>, 'version' | 'clock'> {
   readonly refused: RefusedRequests;
   readonly answer: (message: SocketMessage, caller: Caller) => Promise<ControlAnswer>;
 }
 
 export interface ControlSocket {
-  /** Stops listening and ends the connections that are open. */
+  /** Stops listening and closes all connections. */
   close(): Promise<void>;
 }
 
-/** A client that does not read its answers is cut off before they fill the memory. */
+/** Closes a client that does not read its responses, before they use too much memory. */
 const maxBufferedBytes = 4_000_000;
-/** From the connection to the end of its request: a byte now and then must not keep a place. */
+/** From the connect to the end of the request: a client that sends single bytes must not block a connection slot. */
 const requestTimeoutMs = 10_000;
-/** For who is sent more than the system keeps for it, and reads nothing. */
+/** Closes a client that does not read while the buffer of the system is full. */
 const stalledMs = 60_000;
-/** For the last answer to be read when the agent ends. */
-const goodbyeMs = 1000;
-/** For an answer to be read: a busy reader has that long, and then its place is somebody else's. */
+/** The time for clients to read the last response when the agent ends. */
+const closeGraceMs = 1000;
+/** The time for a client to read the last response, before its connection slot is released. */
 const lingerMs = 5000;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
@@ -84,10 +84,10 @@ export async function openRequestSocket<Request extends AnyRequest>(
   options: RequestSocketOptions<Request>,
 ): Promise<ControlSocket> {
   const { path, mode, gid, durable, maxConnections, version, log, clock, parse, handlers } = options;
-  const places = createConnectionSlots(maxConnections);
+  const slots = createConnectionSlots(maxConnections);
   const closing = new AbortController();
   const refused = createRefusedRequests({ log, clock, closed: closing.signal });
-  const answer: Served['answer'] = (message, caller) => {
+  const answer: SocketContext['answer'] = (message, caller) => {
     const request = parse(message);
     type Handler = (request: Request, caller: Caller) => Promise<ControlAnswer>;
     return (handlers[request.type as Request['type']] as Handler)(request, caller);
@@ -96,18 +96,18 @@ export async function openRequestSocket<Request extends AnyRequest>(
     ...{ path, mode, durable },
     ...(gid === undefined ? {} : { gid }),
     onConnection: (socket) => {
-      const place = places.take(socket);
-      if (place === undefined) socket.destroy();
-      else serve(socket, place, { version, clock, refused, answer });
+      const slot = slots.take(socket);
+      if (slot === undefined) socket.destroy();
+      else serve(socket, slot, { version, clock, refused, answer });
     },
   });
   return {
     close: async () => {
-      // The listener is closed when its last connection is: who does not hang up by itself is cut off.
+      // The listener closes after its last connection: close clients that do not disconnect by themselves.
       const closed = listener.close();
       closing.abort();
-      for (const socket of places.sockets()) {
-        closeAfter(socket, goodbyeMs, systemClock);
+      for (const socket of slots.sockets()) {
+        closeAfter(socket, closeGraceMs, systemClock);
         socket.end();
       }
       await closed;
@@ -115,36 +115,36 @@ export async function openRequestSocket<Request extends AnyRequest>(
   };
 }
 
-function serve(socket: Socket, place: ConnectionSlot, options: Served): void {
+function serve(socket: Socket, slot: ConnectionSlot, options: SocketContext): void {
   const reader = createLineReader();
-  let greeted = false;
-  let asked = false;
-  const inTime = closeAfter(socket, requestTimeoutMs, options.clock);
+  let hasHello = false;
+  let hasRequest = false;
+  const requestTimer = closeAfter(socket, requestTimeoutMs, options.clock);
   socket.write(helloLine(options.version));
   socket.on('data', (chunk) => {
     try {
       for (const message of reader.push(chunk)) {
-        if (!greeted) {
+        if (!hasHello) {
           parseHello(message);
-          greeted = true;
-        } else if (!asked) {
-          asked = true;
-          inTime.stop();
-          place.claim();
-          answer(socket, message, { ...options, place });
+          hasHello = true;
+        } else if (!hasRequest) {
+          hasRequest = true;
+          requestTimer.stop();
+          slot.claim();
+          answer(socket, message, { ...options, slot });
         } else throw new WritError('MESSAGE_MALFORMED', 'only one request per connection');
       }
     } catch (error) {
-      refuse(socket, error, { ...options, place });
+      refuse(socket, error, { ...options, slot });
     }
   });
 }
 
-interface Serving extends Served {
-  readonly place: ConnectionSlot;
+interface ConnectionContext extends SocketContext {
+  readonly slot: ConnectionSlot;
 }
 
-function answer(socket: Socket, message: SocketMessage, serving: Serving): void {
+function answer(socket: Socket, message: SocketMessage, serving: ConnectionContext): void {
   const send: Watcher['send'] = async (one) => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
@@ -157,27 +157,27 @@ function answer(socket: Socket, message: SocketMessage, serving: Serving): void 
     return send(await serving.answer(message, { send, onEvent, gone: gone.signal }));
   };
   work().then(
-    () => goodbye(socket, '', serving),
+    () => endConnection(socket, '', serving),
     (error: unknown) => refuse(socket, error, serving),
   );
 }
 
-function refuse(socket: Socket, error: unknown, serving: Serving): void {
+function refuse(socket: Socket, error: unknown, serving: ConnectionContext): void {
   serving.refused.note(error);
   if (socket.writableEnded) socket.destroy();
-  else goodbye(socket, encodeLine(controlError(toWritError(error))), serving);
+  else endConnection(socket, encodeLine(controlError(toWritError(error))), serving);
 }
 
-/** Who was answered and does not hang up would keep the place of somebody else. */
-function goodbye(socket: Socket, line: string, { place, clock }: Serving): void {
+/** Sends the last line, and closes a client that does not disconnect, so that its connection slot is free. */
+function endConnection(socket: Socket, line: string, { slot, clock }: ConnectionContext): void {
   if (socket.destroyed) return;
   closeAfter(socket, lingerMs, clock);
-  // Not before the system has it all: then it can be read even after the place is somebody else's.
-  socket.end(line, () => place.release());
+  // Release the slot after the system has all of the response: the client can then read it in any case.
+  socket.end(line, () => slot.release());
 }
 
-/** Resolves when what was written has been read, or nobody is there to read it. */
-async function drained(socket: Socket, clock: Served['clock']): Promise<void> {
+/** Resolves when the client has read the written data, or the connection is closed. */
+async function drained(socket: Socket, clock: SocketContext['clock']): Promise<void> {
   const stalled = closeAfter(socket, stalledMs, clock);
   await new Promise<void>((resolve) => {
     const done = (): void => {

@@ -1,4 +1,5 @@
-// A cycle, and the way out where what is active is trusted no more or withdrawn: the same with an agent and without one.
+// Runs a cycle, and then the exit rollback if the active release is withdrawn or not trusted any more. The agent and the standalone
+// pull use the same function.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import type { RefreshAttempt } from '../../core/status/freshness.js';
 import type { PolicyLeft } from '../cycle/combined-result-rules.js';
@@ -13,30 +14,30 @@ import { isEndedForAnotherJob } from '../job/exclusive.js';
 import type { Recorder } from '../job/record.js';
 import type { Host } from '../state/host.js';
 
-/** Who asked for a cycle, and why, as history names them. */
-export type Asked = Parameters<Recorder['record']>[2];
+/** The caller of a cycle and the reason, as in the history. */
+export type CycleOrigin = Parameters<Recorder['record']>[2];
 
-export interface AfterCycle {
+export interface CycleHandlers {
   readonly contact: ContactKeeper;
   /** Called when a download begins and after each refresh during it: it may take longer than `maxStale`. */
   readonly onRefreshed: () => void;
   readonly exits: readonly PolicyExit[];
-  /** Called at each end, in its order. */
-  readonly note: (end: CycleEnd, asked: Asked) => void;
+  /** Called for the end of the cycle, and then for that of an exit rollback. */
+  readonly note: (end: CycleEnd, asked: CycleOrigin) => void;
   /** Called in place of `note` for a cycle that ended for another job, which is not a failure. */
   readonly noteEndedEarly?: (end: CycleEnd) => void;
 }
 
-/** @returns the exits in their order: at most one of them moves after a cycle */
-export function createPolicyExits(): readonly PolicyExit[] {
+/** @returns the exit rollbacks in their order: at most one of them moves the policy after a cycle */
+export function createExitRollbacks(): readonly PolicyExit[] {
   return [createUntrustedExit(), createWithdrawnExit()];
 }
 
-/** @returns how the cycle ended, and the rollback behind it, if there was one. @throws WritError as runSync */
-export async function runCycleAndExit(
+/** @returns the result of the cycle, and that of the exit rollback; undefined for none. @throws WritError as runSync */
+export async function runCycleWithExit(
   host: Host,
   run: Omit<Parameters<typeof runSync>[1], 'waitForRefresh' | 'onRefreshed'>,
-  { contact, onRefreshed, exits, note, noteEndedEarly }: AfterCycle,
+  { contact, onRefreshed, exits, note, noteEndedEarly }: CycleHandlers,
 ): Promise<{ readonly result: CycleResult; readonly exit: PolicyLeft | undefined }> {
   const noteNew = attemptsOfCycle(contact);
   const end = await runSync(host, {
@@ -52,7 +53,7 @@ export async function runCycleAndExit(
     return { result: end.result, exit: undefined };
   }
   note(end, run.by === undefined ? {} : { by: run.by });
-  // Nothing is left for what a directory that vanished does not contain.
+  // Without the state directory no exit rollback is possible.
   if (host.stateMark?.findVanished() !== undefined) return { result: end.result, exit: undefined };
   for (const { alarm, afterCycle } of exits) {
     const left = await afterCycle(host, end, run.signal);
@@ -63,7 +64,7 @@ export async function runCycleAndExit(
   return { result: end.result, exit: undefined };
 }
 
-/** @returns a function that notes each attempt of a cycle once, and returns whether this one is new */
+/** @returns a function that records each refresh attempt of a cycle once, and returns true for a new one */
 function attemptsOfCycle(contact: ContactKeeper): (attempt: RefreshAttempt | undefined) => boolean {
   let last: RefreshAttempt | undefined;
   return (attempt) => {

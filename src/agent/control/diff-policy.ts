@@ -1,6 +1,6 @@
-// `writ diff`: two kept generations, or what is active and what the server lists now. Reads the policy of this host and
-// changes nothing of it: what it downloads is in a directory of its own, with a copy of this host's trust, so that it neither
-// waits for the agent nor is in its way.
+// `writ diff`: compares two retained generations, or the active generation with the releases that the server offers. Changes nothing
+// of this host. Downloads go to a directory of their own, with a copy of this host's trust store, so that the command and the agent
+// do not block each other.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,26 +38,27 @@ export interface DiffPolicyOptions {
   readonly configPath: string;
   readonly version: string;
   readonly signal: AbortSignal;
-  /** Generations; left out: the previous and the active one. */
+  /** The number of a generation; undefined: the previous one. */
   readonly from?: number;
+  /** The number of a generation; undefined: the active one. */
   readonly to?: number;
-  /** `server`: what the active generation and the newest listed releases differ in. */
+  /** `server`: compares the active generation with the newest offered releases. */
   readonly against: 'generations' | 'server';
-  /** `no`: names and sizes only. */
-  readonly texts: 'yes' | 'no';
+  /** False: compares only names and sizes. */
+  readonly hasTexts: boolean;
 }
 
 export interface PolicyDifference {
   readonly from: number | 'nothing';
   readonly to: number | 'server';
   readonly bundles: readonly BundleDifference[];
-  /** Configured bundles that the server does not list: they stay as they are. */
+  /** Configured bundles that the server does not offer, so that they do not change. */
   readonly notListed: readonly string[];
 }
 
 /**
- * @throws WritError USAGE for a generation that is not kept; STATE_DAMAGED; CONFIG_*; against the server also what
- *   a refresh, a download and staging throw
+ * @throws WritError USAGE for a generation that is not retained; STATE_DAMAGED; CONFIG_*; against the server also the errors of a
+ *   refresh, a download and staging
  */
 export async function diffPolicy(options: DiffPolicyOptions): Promise<PolicyDifference> {
   const { config } = loadConfig(options.configPath);
@@ -69,22 +70,22 @@ export async function diffPolicy(options: DiffPolicyOptions): Promise<PolicyDiff
   return { from, to, bundles: compare(old, now, options), notListed: [] };
 }
 
-/** A bundle of one side. */
+/** A bundle of one side of the comparison. */
 interface PolicyPart extends DiffSide {
-  /** Of its manifest. */
+  /** The digest of its manifest. */
   readonly digest: Digest;
   readonly tree: string;
 }
 
-/** By bundle. */
+/** The bundles of one side, by name. */
 type Policy = Map<string, PolicyPart>;
 
-function compare(from: Policy, to: Policy, { texts }: DiffPolicyOptions): BundleDifference[] {
-  const read = texts === 'no' ? {} : { read: { from: readerOf(from), to: readerOf(to) } };
+function compare(from: Policy, to: Policy, { hasTexts }: DiffPolicyOptions): BundleDifference[] {
+  const read = hasTexts ? { read: { from: readerOf(from), to: readerOf(to) } } : {};
   return diffPolicies({ from, to, ...read });
 }
 
-/** What is on disk is shown only where it is what was signed. */
+/** Reads a file only if it has the signed digest, so that the output shows signed text alone. */
 function readerOf(policy: Policy): ReadBundleFile {
   return (bundle, path) => {
     const part = policy.get(bundle);
@@ -98,7 +99,7 @@ function readerOf(policy: Policy): ReadBundleFile {
 }
 
 function policyOf(paths: HostPaths, generation: number): Policy {
-  // A host that never pulled has no directory of them.
+  // A host without a first pull has no generations directory.
   const kept = fs.existsSync(paths.generations) ? listGenerations(paths) : [];
   if (!kept.includes(generation)) {
     throw new WritError('USAGE', `generation ${generation} is not kept on this host`, {
@@ -123,7 +124,7 @@ function activeOf(paths: HostPaths): number {
 function previousOf(paths: HostPaths): number {
   const { previous } = openLedger(paths.ledger, createDurableFs()).read();
   if (previous !== undefined) return previous;
-  // After a rollback the ledger has none: the newest other generation is what was rolled back.
+  // After a rollback the ledger has no previous generation: the newest other one is that which was rolled back.
   const active = activeGenerationNumber(paths);
   const others = fs.existsSync(paths.generations)
     ? listGenerations(paths).filter((one) => one !== active)
@@ -153,7 +154,7 @@ async function diffServer(
     const notListed: string[] = [];
     const context = { config, client, durable, directory, old, signal: options.signal };
     for (const bundle of config.bundles) {
-      const listed = await takeListed(context, bundle);
+      const listed = await stageListed(context, bundle);
       if (listed === undefined) notListed.push(bundle.name);
       const part = listed ?? old.get(bundle.name);
       if (part !== undefined) policy.set(bundle.name, part);
@@ -167,7 +168,7 @@ async function diffServer(
 
 const maxTrustFileBytes = 16_000_000;
 
-/** With it the answer is held to what this host knows: an older repository is refused here too. */
+/** Copies the trust store of this host, so that the refresh refuses an older repository here too. */
 function copyTrust(durable: DurableFs, from: string, to: string): void {
   durable.makeDirectory('diff.trust-directory', to, 0o700);
   if (!fs.existsSync(from)) return;
@@ -188,8 +189,8 @@ interface ServerContext {
   readonly signal: AbortSignal;
 }
 
-/** @returns undefined for a bundle that the server does not list */
-async function takeListed(
+/** Downloads and stages the offered release of a bundle. @returns undefined for a bundle that the server does not offer */
+async function stageListed(
   { config, client, durable, directory, old, signal }: ServerContext,
   { name, channel, mode }: BundleConfig,
 ): Promise<PolicyPart | undefined> {
@@ -197,7 +198,7 @@ async function takeListed(
   if (target === undefined) return undefined;
   const { serial, revision, manifest: signed } = target.release;
   const known = old.get(name);
-  // The same files under another serial, or the very same release: it is here already.
+  // The active tree has the same files, so no download is needed.
   if (known?.digest === signed.digest) return { ...known, serial, revision };
   const place = join(directory, `bundle-${name}`);
   durable.makeDirectory('diff.bundle', place, 0o700);

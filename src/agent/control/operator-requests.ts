@@ -1,5 +1,5 @@
-// What a person tells a host to do from now on, and takes back: `writ pause`, `writ resume` and `writ refusals forget`, each
-// noted in the history with who and why; and the end of a pause that nobody has to take back.
+// Requests of operators that change the state of a host: `writ pause`, `writ resume` and `writ refusals forget`. Each is recorded in
+// the history with the caller and the reason. Also ends pauses and waits that have expired.
 import { WritError } from '../../core/errors.js';
 import { describeCaller } from '../../core/names.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
@@ -14,7 +14,7 @@ import { removeChosenRefusals } from '../state/refusals.js';
 import { dropBlockedRestore } from '../state/restore-memory.js';
 
 /** @throws WritError as pause */
-export function orderPause(host: Host, request: PauseRequest): PauseResult {
+export function handlePause(host: Host, request: PauseRequest): PauseResult {
   const result = pause(host, request);
   const { pause: begun } = result;
   recordEvent(host, {
@@ -25,7 +25,7 @@ export function orderPause(host: Host, request: PauseRequest): PauseResult {
 }
 
 /** @throws WritError STATE_DAMAGED, DISK_* */
-export function orderResume(host: Host, by: string): ResumeResult {
+export function handleResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
   if (result.ended.some(({ kind }) => kind === 'block'))
     dropBlockedRestore(host, { active: activeGenerationNumber(host.paths), shouldNotify: true });
@@ -35,8 +35,8 @@ export function orderResume(host: Host, by: string): ResumeResult {
   return result;
 }
 
-/** Notes in history that a person accepted the state directory. @returns the result with that */
-export function withNewState(host: Host, { ended, ...result }: ResumeResult, by: string): ResumeResult {
+/** Records in the history that an operator accepted a new state directory. @returns the result with this entry */
+export function recordNewState(host: Host, { ended, ...result }: ResumeResult, by: string): ResumeResult {
   const { state } = host.paths;
   recordEvent(host, {
     trigger: 'pause',
@@ -47,8 +47,8 @@ export function withNewState(host: Host, { ended, ...result }: ResumeResult, by:
   return { ...result, ended: [...ended, { kind: 'new-state', what: state }] };
 }
 
-/** @returns what is forgotten, as it was. @throws WritError USAGE where a release was named; STATE_DAMAGED, DISK_* */
-export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by: string }): RefusalsResult {
+/** @returns the removed refusals. @throws WritError USAGE if no refusal of the named release exists; STATE_DAMAGED, DISK_* */
+export function handleForget(host: Host, { by, ...choice }: RefusalChoice & { by: string }): RefusalsResult {
   const known = listRefusals(host);
   const refusals = known.refusals.filter((one) => matchesChoice(one, choice));
   if (refusals.length === 0 && choice.bundle !== undefined) {
@@ -68,8 +68,8 @@ export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by:
 
 const maxNamed = 20;
 
-/** @returns true when something that waited for a time may be tried now: a cycle is to look at it again */
-export function isWaitOver(host: Host): boolean {
+/** Ends an expired pause and expired waits. @returns true if one ended, so that a cycle should run */
+export function endExpiredWaits(host: Host): boolean {
   const over = endPauseWhenOver(host);
   const isSettled = endWaitsThatAreOver(host);
   if (over === undefined) return isSettled;

@@ -9,10 +9,10 @@ import { readBootId } from '../../platform/process/boot-id.js';
 import { createBakeTurn } from '../bake/bake-turn.js';
 import { keepActive } from '../bake/keep-release.js';
 import { type ContactTurnOptions, createContactTurn } from '../contact/contact-turn.js';
+import { pullAfterDelay } from '../control/activation-delay.js';
 import type { Caller, RequestHandlers } from '../control/control-socket.js';
-import { type Asked, createPolicyExits, runCycleAndExit } from '../control/cycle-and-exit.js';
-import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
-import { pullInTurn } from '../control/wait-for-turn.js';
+import { type CycleOrigin, createExitRollbacks, runCycleWithExit } from '../control/cycle-and-exit.js';
+import { endExpiredWaits, handleForget, handlePause, handleResume } from '../control/operator-requests.js';
 import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
 import { afterExit } from '../cycle/combined-result-rules.js';
 import {
@@ -76,7 +76,7 @@ export interface AgentCalls {
   readonly status: (held?: readonly GenerationUserStatus[]) => StatusReport;
   readonly publishStatus: () => void;
   /** The end of a cycle or a rollback. */
-  readonly note: (end: CycleEnd, asked: Asked) => void;
+  readonly note: (end: CycleEnd, asked: CycleOrigin) => void;
   readonly noteLook: (look: ScrubResult) => void;
   /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
@@ -107,7 +107,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   ]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
-  const exits = createPolicyExits();
+  const exits = createExitRollbacks();
   const poller = createPoller({ host, installId, contact, random01, stop });
   const staleWatch = createStaleWatch(readBootId());
   const collector = createCollector();
@@ -123,7 +123,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       admit();
       const noteEndedEarly = (end: CycleEnd) => observers.onEndedEarly(end);
       const after = { contact, onRefreshed: publishStatus, exits, note, noteEndedEarly };
-      const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      const { result, exit } = await runCycleWithExit(host(), { ...run, signal: stop }, after);
       if (result.problems.some(isEndedForAnotherJob)) return undefined;
       poller.asked();
       // Apart as well: it takes its turn for what it repairs.
@@ -192,7 +192,7 @@ function settleBetweenPolls(
     },
     turn: async () => {
       await runner.runShort(settle);
-      if (!isStateVanished(host()) && isWaitOver(host())) pull();
+      if (!isStateVanished(host()) && endExpiredWaits(host())) pull();
     },
     after: () => runner.runShort(watchAge),
   });
@@ -258,7 +258,7 @@ function handlersOf(
   return {
     pull: async ({ force, by, noBake }, { onEvent, gone }) => {
       const asked = { trigger: force ? 'force' : 'pull', by, onEvent, gone } as const;
-      const result = await pullInTurn(runner, asked, options);
+      const result = await pullAfterDelay(runner, asked, options);
       if (noBake === true) await runner.runShort(async () => keepActive(host(), result, by));
       return result;
     },
@@ -290,9 +290,9 @@ function handlersOf(
       });
     },
     verify: (request, caller) => scrubber.verify(request, caller),
-    pause: (request, caller) => order(caller, () => orderPause(host(), request)),
-    resume: ({ by }, caller) => order(caller, () => orderResume(host(), by)),
+    pause: (request, caller) => order(caller, () => handlePause(host(), request)),
+    resume: ({ by }, caller) => order(caller, () => handleResume(host(), by)),
     refusals: async () => listRefusals(host()),
-    forget: ({ type: _, ...request }, caller) => order(caller, () => orderForget(host(), request)),
+    forget: ({ type: _, ...request }, caller) => order(caller, () => handleForget(host(), request)),
   };
 }

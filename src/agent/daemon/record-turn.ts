@@ -1,6 +1,6 @@
 // Each turn of an agent: what a full disk kept of a way back in memory is written as soon as the disk takes it. Owns when;
 // what is written is state/restore-memory's.
-import type { Asked } from '../control/cycle-and-exit.js';
+import type { CycleOrigin } from '../control/cycle-and-exit.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
@@ -12,7 +12,7 @@ import { recordRestore } from '../state/restore-memory.js';
 export interface RecordTurnOptions {
   readonly host: () => Host;
   readonly stop: AbortSignal;
-  readonly note: (end: CycleEnd, asked: Asked) => void;
+  readonly note: (end: CycleEnd, asked: CycleOrigin) => void;
   readonly onNews: () => void;
 }
 

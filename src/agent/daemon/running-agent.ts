@@ -10,7 +10,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Caller } from '../control/control-socket.js';
-import type { Asked } from '../control/cycle-and-exit.js';
+import type { CycleOrigin } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping, requirePresent } from '../cycle/cycle-runner.js';
 import { forgetRetryAfter } from '../cycle/refresh-trust.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -69,7 +69,7 @@ export class RunningAgent {
       await runner.exclusive(() => this.#recover());
       const sockets = await openAgentSockets(this.#host, {
         ...{ version, handlers },
-        lastLook: () => this.#status(),
+        lastStatus: () => this.#status(),
       });
       this.#enter('run');
       try {
@@ -120,7 +120,7 @@ export class RunningAgent {
   }
 
   /** Every end of a cycle or a rollback comes by here: log, history, status. */
-  #note(end: CycleEnd, asked: Asked): void {
+  #note(end: CycleEnd, asked: CycleOrigin): void {
     if (!isOfOrder(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);

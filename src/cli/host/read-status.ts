@@ -83,7 +83,7 @@ async function readStatusWithoutAgent(
   const disk = await agentModules.fromDisk();
   const last = disk.readAgedStatusReport(options);
   const statusFile = last && { agent: last.report.agent, ageMs: last.ageMs };
-  const stateDirectory = await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs });
+  const stateDirectory = await disk.readStateAccess({ ...options, writtenAtMs: last?.report.atMs });
   const source = chooseStatusSource({ socket, stateDirectory, ...(statusFile && { statusFile }) });
   const ageMs = last?.ageMs ?? 0;
   switch (source) {

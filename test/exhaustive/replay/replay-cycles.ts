@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { pullAlone } from '../../../src/agent/control/without-agent.js';
+import { pullStandalone } from '../../../src/agent/control/standalone-commands.js';
 import { activeGenerationNumber } from '../../../src/agent/generations/generations.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
@@ -85,7 +85,7 @@ export function makeWorld(dir: TempDir): ReplayWorld {
     configure,
     pull: async () => {
       const options = { configPath, by: 'test', version: 'test', signal, onEvent: () => undefined };
-      const result = await pullAlone({ ...options, force: false });
+      const result = await pullStandalone({ ...options, force: false });
       assert.equal(result.exitCode, 0, JSON.stringify(result.problems));
     },
   };

@@ -171,7 +171,7 @@ describe('without an agent', () => {
     });
     assert.equal(run.exitCode, 0, run.stderr);
     const { sources, joined, whole } = loadedSources(trace);
-    assert.ok(sources.includes('src/agent/control/from-disk.ts'));
+    assert.ok(sources.includes('src/agent/control/offline-status.ts'));
     assert.ok(!sources.includes('src/platform/net/http-client.ts'));
     for (const name of ['undici', 'tar']) assert.ok(![...joined, ...whole].includes(name), name);
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { rollbackAlone } from '../../../src/agent/control/without-agent.js';
+import { rollbackStandalone } from '../../../src/agent/control/standalone-commands.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { ControlRequest, HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
 import { type AgentInProcess, type AgentSite, type Gate, gateIn } from '../../kit/agent/agent-in-process.js';
@@ -121,7 +121,7 @@ describe('a rollback that waits for its turn', () => {
     host.configure({ bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
     const pull = host.writ('pull');
     await gate.reached();
-    const back = rollbackAlone({
+    const back = rollbackStandalone({
       configPath: host.config,
       by: 'anna',
       version: '0.1.0',

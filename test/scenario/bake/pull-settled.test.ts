@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readOfflineStatus } from '../../../src/agent/control/from-disk.js';
-import { createLookAlone } from '../../../src/agent/control/look-alone.js';
+import { readOfflineStatus } from '../../../src/agent/control/offline-status.js';
+import { createStandaloneBakeRound } from '../../../src/agent/control/standalone-bake-round.js';
 import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
 import { sealed, unsealed } from '../../../src/agent/state/sealed-json.js';
@@ -140,7 +140,7 @@ describe('a bake time without an agent', () => {
 
 /** One look of a command that has looked never before, so that each probe is due. */
 function lookOnce(host: InstalledHost) {
-  const lookAlone = createLookAlone();
+  const lookAlone = createStandaloneBakeRound();
   const { signal } = new AbortController();
   return lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
 }
@@ -230,7 +230,7 @@ describe('a look without an agent', () => {
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }], workers: [worker] });
     await host.writ('pull', '--json');
     const before = readFileSync(asked, 'utf8').length;
-    const lookAlone = createLookAlone();
+    const lookAlone = createStandaloneBakeRound();
     const { signal } = new AbortController();
     for (let looks = 0; looks < 3; looks += 1)
       await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
@@ -241,7 +241,7 @@ describe('a look without an agent', () => {
     using host = await installHost();
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
     await host.writ('pull', '--json');
-    const lookAlone = createLookAlone();
+    const lookAlone = createStandaloneBakeRound();
     const { signal } = new AbortController();
     const observed: number[] = [];
     for (let looks = 0; looks < 3; looks += 1) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { pullAlone } from '../../../src/agent/control/without-agent.js';
+import { pullStandalone } from '../../../src/agent/control/standalone-commands.js';
 import { activeGenerationNumber } from '../../../src/agent/generations/generations.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { readStatusFile } from '../../../src/agent/report/status-file.js';
@@ -70,7 +70,7 @@ describe('a pull that left what nobody vouches for', () => {
     using test = testHost({ nowMs: Date.now() });
     const site = siteOf(dir, test);
     const pull = (): Promise<CycleResult> =>
-      pullAlone({
+      pullStandalone({
         configPath: site.configPath,
         by: 'anna',
         version: '0.1.0',

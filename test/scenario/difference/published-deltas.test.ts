@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
-import { pullAlone } from '../../../src/agent/control/without-agent.js';
+import { pullStandalone } from '../../../src/agent/control/standalone-commands.js';
 import { examineGeneration, isUsable } from '../../../src/agent/generations/examine.js';
 import { closeHost, openHost } from '../../../src/agent/startup/open-host.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
@@ -72,7 +72,7 @@ describe('a release that a publisher made a delta of', () => {
     using dir = tempDir();
     const site = agentSite(dir, {}, { nowMs: systemClock.nowMs() });
     const pull = () =>
-      pullAlone({
+      pullStandalone({
         ...{ configPath: site.configPath, by: 'test', version: 'test', force: false },
         ...{ signal: new AbortController().signal, onEvent: () => undefined },
       });

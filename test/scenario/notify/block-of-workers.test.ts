@@ -1,7 +1,7 @@
 // A restore that failed because of a worker blocks the host until that worker uses the active generation, and no longer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { orderResume } from '../../../src/agent/control/operator-requests.js';
+import { handleResume } from '../../../src/agent/control/operator-requests.js';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { recoverHost } from '../../../src/agent/startup/recover-host.js';
@@ -51,7 +51,7 @@ describe('a block that a worker caused', () => {
     const { test, driver } = await blocked();
     using _ = test;
     driver.workers.set('a', confirms);
-    orderResume(test.host, 'anna');
+    handleResume(test.host, 'anna');
     const again = test.reopen();
     const end = await recoverHost(again, { cycle: 'c-ab', signal });
     assert.deepEqual([end?.result.outcome, end?.result.problems], ['activated', []]);

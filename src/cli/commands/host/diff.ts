@@ -39,7 +39,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       version,
       signal,
       against: flags.server ? 'server' : 'generations',
-      texts: flags.stat ? 'no' : 'yes',
+      hasTexts: flags.stat !== true,
       ...given({ from, to }),
     });
     const same = difference.bundles.length === 0;

@@ -45,7 +45,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     const { pause } = await requestOrRun(
       { request, flags, context },
       expectResponse('pause.result'),
-      async (options) => (await agentModules.withoutAgent()).pauseAlone({ ...options, ...wanted }),
+      async (options) => (await agentModules.withoutAgent()).pauseStandalone({ ...options, ...wanted }),
     );
     const end = pause.untilMs === undefined ? 'until `writ resume`' : `until ${minuteTime(pause.untilMs)}`;
     const answer = {

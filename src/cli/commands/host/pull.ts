@@ -9,7 +9,7 @@ import { type CommonFlags, type FlagValues, optional, toggle } from '../../conso
 import { callerName, configFlag, standaloneOptions, withConfig } from '../../host/agent-requests.js';
 import { warnOfEarlyClock } from '../../host/clock-hint.js';
 import { cycleAnswer, requestCycle } from '../../host/cycle-command.js';
-import { agentModules, type LookAlone } from '../../host/lazy-agent-modules.js';
+import { agentModules, type StandaloneBakeRound } from '../../host/lazy-agent-modules.js';
 import { readKnownStatus } from '../../host/read-status.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
 import {
@@ -73,7 +73,7 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
   const request = { type: 'pull', force, by: callerName(context.env), ...noBake } as const;
   const pull = (): ReturnType<typeof requestCycle> =>
     requestCycle({ request, flags, context }, async (options) =>
-      (await agentModules.withoutAgent()).pullAlone({ ...options, ...noBake, force }),
+      (await agentModules.withoutAgent()).pullStandalone({ ...options, ...noBake, force }),
     );
   const startMs = context.clock.monotonicMs();
   const answer = await pulled(pull, flags, context);
@@ -121,11 +121,11 @@ function createObserver(
   flags: PullFlags & CommonFlags,
   context: CommandContext,
 ): () => Promise<SettledWaitObservation> {
-  let lookAlone: LookAlone | undefined;
+  let lookAlone: StandaloneBakeRound | undefined;
   return async () => {
     const status = await readKnownStatus(flags, context);
     if (status.kind !== 'disk') return { report: status.report, by: 'agent' };
-    lookAlone ??= (await agentModules.lookAlone()).createLookAlone();
+    lookAlone ??= (await agentModules.lookAlone()).createStandaloneBakeRound();
     const { waits } = await lookAlone(standaloneOptions(flags, context));
     return { report: (await readKnownStatus(flags, context)).report, by: 'command', ...given({ waits }) };
   };

@@ -68,7 +68,7 @@ async function forget(flags: RefusalsFlags, context: CommandContext): Promise<An
   const result = await requestOrRun(
     { request, flags, context },
     expectResponse('refusals.result'),
-    async (options) => (await agentModules.withoutAgent()).forgetAlone({ ...options, ...choice }),
+    async (options) => (await agentModules.withoutAgent()).forgetStandalone({ ...options, ...choice }),
   );
   const outcome = result.refusals.length === 0 ? 'unchanged' : 'forgotten';
   return { outcome, details: membersOf(result), ...showForgotten(result) };

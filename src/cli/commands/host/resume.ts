@@ -65,7 +65,7 @@ function lineOf({ kind, what }: ResumeResult['ended'][number]): string {
 async function resume(flags: ResumeFlags, context: CommandContext): Promise<ResumeResult> {
   const request = { type: 'resume', by: callerName(context.env) } as const;
   return requestOrRun({ request, flags, context }, expectResponse('resume.result'), async (options) =>
-    (await agentModules.withoutAgent()).resumeAlone(options),
+    (await agentModules.withoutAgent()).resumeStandalone(options),
   );
 }
 
@@ -76,7 +76,7 @@ async function acceptNewState(flags: ResumeFlags, context: CommandContext): Prom
   } catch (error) {
     if (!isAgentNotRunning(error)) throw error;
     const options = { ...standaloneOptions(flags, context), newState: true } as const;
-    return (await agentModules.withoutAgent()).resumeAlone(options);
+    return (await agentModules.withoutAgent()).resumeStandalone(options);
   }
   const hint = `Stop the agent first, run this command again, then start it: \`${agentService(context).start}\`.`;
   throw new WritError('LOCK_HELD', 'an agent runs on this host', { facts: { what: 'agent' }, hint });

@@ -36,7 +36,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });
     const request = { type: 'rollback', by: callerName(context.env), ...wanted } as const;
     const result = await requestCycle({ request, flags, context }, async (options) =>
-      (await agentModules.withoutAgent()).rollbackAlone({ ...options, ...wanted }),
+      (await agentModules.withoutAgent()).rollbackStandalone({ ...options, ...wanted }),
     );
     return withConfig(cycleAnswer(result), flags);
   },

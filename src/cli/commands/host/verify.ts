@@ -65,6 +65,6 @@ function verify(flags: VerifyFlags & CommonFlags, context: CommandContext): Prom
   return requestOrRun<VerifyResult>(
     { request, flags, context, onMessage: onEvent },
     expectResponse('verify.result'),
-    async (options) => (await agentModules.withoutAgent()).verifyAlone({ ...options, repair, onEvent }),
+    async (options) => (await agentModules.withoutAgent()).verifyStandalone({ ...options, repair, onEvent }),
   );
 }

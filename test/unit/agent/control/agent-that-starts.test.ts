@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { stateFor } from '../../../../src/agent/control/from-disk.js';
+import { readStateAccess } from '../../../../src/agent/control/offline-status.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-describe('the lock of a host without a socket that answers', () => {
+describe('readStateAccess', () => {
   for (const [holder, sinceMs, expected] of [
     ['agent', 1000, 'starting'],
     ['agent', -1000, 'locked'],
     ['pull', 1000, 'locked'],
   ] as const)
-    it(`is of a state '${expected}' with ${holder} since ${sinceMs} ms after status.json`, async () => {
+    it(`returns '${expected}' with ${holder} since ${sinceMs} ms after status.json`, async () => {
       using dir = tempDir();
       const configPath = dir.join('agent.yaml');
       const state = dir.join('state');
@@ -25,7 +25,7 @@ describe('the lock of a host without a socket that answers', () => {
         ...{ path: dir.join('state', 'lock'), holder, waitMs: 0, code: 'LOCK_HELD' as const },
         ...{ clock: { ...systemClock, nowMs: () => nowMs }, durable: createDurableFs() },
       });
-      assert.equal(await stateFor({ configPath, writtenAtMs: nowMs - sinceMs }), expected);
+      assert.equal(await readStateAccess({ configPath, writtenAtMs: nowMs - sinceMs }), expected);
       lock.release();
     });
 });

@@ -7,7 +7,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
+import { readOfflineStatus } from '../../../../src/agent/control/offline-status.js';
 import { runDoctor } from '../../../../src/agent/doctor/doctor.js';
 import { toWritError } from '../../../../src/core/errors.js';
 import { chooseServiceCommands } from '../../../../src/core/status/agent-service.js';

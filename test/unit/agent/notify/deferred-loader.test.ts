@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
+import { endExpiredWaits } from '../../../../src/agent/control/operator-requests.js';
 import { endFailedWaits, waitingNow } from '../../../../src/agent/select/waits.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
@@ -93,9 +93,9 @@ describe('a loader that defers', () => {
     assert.deepEqual(waitingNow(ledger.read(), clock.nowMs()), [
       { bundle: 'access', serial: 2, groups: ['app'], untilMs },
     ]);
-    assert.equal(isWaitOver(test.host), false);
+    assert.equal(endExpiredWaits(test.host), false);
     await test.clock.advance(minuteMs);
-    assert.deepEqual([isWaitOver(test.host), isWaitOver(test.host)], [true, false]);
+    assert.deepEqual([endExpiredWaits(test.host), endExpiredWaits(test.host)], [true, false]);
     ready();
     assert.equal((await test.pull()).outcome, 'activated');
     assert.deepEqual([swaps(), test.read('access/policy.yaml')], [2, '2']);

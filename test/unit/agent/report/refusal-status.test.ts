@@ -2,7 +2,7 @@
 // remembered-refusals tests current refusals.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { orderForget } from '../../../../src/agent/control/operator-requests.js';
+import { handleForget } from '../../../../src/agent/control/operator-requests.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { listRefusals } from '../../../../src/agent/report/refusal-status.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
@@ -84,7 +84,7 @@ describe('a refusal that a person has forgotten', () => {
   it('is tried again at the next pull, and recorded in the history with the operator', async () => {
     const { test } = await refusedHost();
     using _ = test;
-    const { refusals } = orderForget(test.host, { ...anna, bundle: 'access', serial: 2 });
+    const { refusals } = handleForget(test.host, { ...anna, bundle: 'access', serial: 2 });
     assert.deepEqual(
       refusals.map(({ serial, state }) => [serial, state]),
       [[2, 'standing']],
@@ -107,9 +107,9 @@ describe('a refusal that a person has forgotten', () => {
     const { test } = await refusedHost();
     using _ = test;
     for (const choice of [{ bundle: 'dns-edge' }, { bundle: 'access', serial: 3 }])
-      throwsCode('USAGE', () => orderForget(test.host, { ...anna, ...choice }));
-    assert.equal(orderForget(test.host, anna).refusals.length, 1);
-    assert.deepEqual(orderForget(test.host, anna).refusals, []);
+      throwsCode('USAGE', () => handleForget(test.host, { ...anna, ...choice }));
+    assert.equal(handleForget(test.host, anna).refusals.length, 1);
+    assert.deepEqual(handleForget(test.host, anna).refusals, []);
     assert.equal(readHistory(test.host.paths, { limit: 9 }).filter(({ by }) => by !== undefined).length, 1);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
+import { endExpiredWaits } from '../../../../src/agent/control/operator-requests.js';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
@@ -125,9 +125,9 @@ describe('a group with a quiet time', () => {
     await test.clock.advance(30_000);
     const restarted = test.reopen();
     assert.equal((await cycleOn(restarted)).exitCode, 8);
-    assert.equal(isWaitOver(restarted), false);
+    assert.equal(endExpiredWaits(restarted), false);
     await test.clock.advance(30_000);
-    assert.deepEqual([isWaitOver(restarted), isWaitOver(restarted)], [true, false], 'said once');
+    assert.deepEqual([endExpiredWaits(restarted), endExpiredWaits(restarted)], [true, false], 'said once');
     assert.equal((await cycleOn(restarted)).outcome, 'activated');
   });
 

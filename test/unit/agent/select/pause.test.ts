@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { isWaitOver, orderPause, orderResume } from '../../../../src/agent/control/operator-requests.js';
+import {
+  endExpiredWaits,
+  handlePause,
+  handleResume,
+} from '../../../../src/agent/control/operator-requests.js';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { createUntrustedExit } from '../../../../src/agent/cycle/untrusted-exit.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
@@ -179,14 +183,14 @@ describe('a pause', () => {
   it('is in the history with its person, reason and end, and so is its resumption', async () => {
     using test = testHost();
     const { host, clock } = test;
-    orderPause(host, { ...order, untilMs: clock.nowMs() + hourMs });
-    assert.equal(isWaitOver(host), false);
+    handlePause(host, { ...order, untilMs: clock.nowMs() + hourMs });
+    assert.equal(endExpiredWaits(host), false);
     await clock.advance(hourMs);
-    assert.equal(isWaitOver(host), true, 'a cycle is to look at what waited');
-    assert.equal(isWaitOver(host), false);
-    orderPause(host, order);
-    orderResume(host, 'otto');
-    orderResume(host, 'otto');
+    assert.equal(endExpiredWaits(host), true, 'a cycle is to look at what waited');
+    assert.equal(endExpiredWaits(host), false);
+    handlePause(host, order);
+    handleResume(host, 'otto');
+    handleResume(host, 'otto');
     const entries = readHistory(host.paths, { limit: 10 }).map((one) => [one.by, one.reason]);
     assert.deepEqual(entries.reverse(), [
       ['anna', 'paused until 2026-11-01 01:00:00 UTC: change freeze'],

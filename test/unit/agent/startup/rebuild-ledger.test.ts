@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { orderPause, orderResume } from '../../../../src/agent/control/operator-requests.js';
+import { handlePause, handleResume } from '../../../../src/agent/control/operator-requests.js';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { scrub } from '../../../../src/agent/integrity/scrub.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
@@ -223,7 +223,7 @@ describe('a ledger that is', () => {
       const { test } = await hostWithPolicy();
       using _ = test;
       const untilMs = forMs === undefined ? {} : { untilMs: test.host.clock.nowMs() + forMs };
-      orderPause(test.host, { by: 'anna', reason: 'audit: week 47', ...untilMs });
+      handlePause(test.host, { by: 'anna', reason: 'audit: week 47', ...untilMs });
       const { pause } = test.host.ledger.read();
       await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
       fs.rmSync(test.host.paths.ledger);
@@ -231,7 +231,7 @@ describe('a ledger that is', () => {
       await start(host);
       assert.deepEqual(host.ledger.read().pause, pause);
       assert.equal((await cycleOn(host)).outcome, 'deferred');
-      orderResume(host, 'anna');
+      handleResume(host, 'anna');
       fs.rmSync(test.host.paths.ledger);
       const resumed = test.reopen();
       await start(resumed);

@@ -1,5 +1,5 @@
-// The lock of a host for a command that acts without an agent. Owns how long another command is waited for; what an agent that
-// has it is asked is the command line's.
+// Takes the lock of a host for a standalone run. Waits for another command for a limited time, and never for an agent: the command
+// line sends the request to the agent instead.
 import type { AgentConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { LockHolder } from '../../platform/disk/find-lock-holder.js';
@@ -10,11 +10,11 @@ import type { HostOptions } from '../state/host.js';
 const lockWaitMs = 10_000;
 
 /**
- * Nobody waits for the lock of an agent, which keeps it for as long as it lives: one that starts answers soon, and whoever
- * asked asks it again.
- * @throws WritError as lockHost; LOCK_HELD at once, with the fact `what: 'agent'`, where an agent has it
+ * Does not wait for an agent, which keeps the lock until its exit. An agent that starts accepts requests soon, and the caller sends
+ * its request again.
+ * @throws WritError as lockHost; LOCK_HELD at once, with the fact `what: 'agent'`, if an agent holds the lock
  */
-export async function lockAlone(
+export async function lockStandalone(
   config: AgentConfig,
   options: HostOptions,
   {

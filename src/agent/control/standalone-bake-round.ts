@@ -1,5 +1,6 @@
-// A look at the releases in their bake time, for a command that waits for them where no agent runs: the turns that an agent takes for
-// workers, probes and contact, each once, then the start of a host, which judges the bake times and takes back what failed.
+// One round for the releases in their bake time, for a command that waits for them while no agent runs. It reconciles workers, runs
+// the due probes and checks contact, each once as an agent does. Then the start of the host judges the bake times and restores the
+// previous release after a failure.
 import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { BakeWait } from '../../core/status/status.js';
@@ -17,18 +18,20 @@ import { isSeenByConnection } from '../runs/observe-runs.js';
 import { bakingBundles, probeGapMs } from '../settled/probe-gap-rules.js';
 import type { StartObservation } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
-import { type AloneOptions, withHost } from './without-agent.js';
+import { type StandaloneOptions, withHost } from './standalone-commands.js';
 
-export interface LookAloneEnd {
-  /** What each bake time waits for that does not pass, by the names of the bundles; undefined where no look was made. */
+export interface StandaloneBakeResult {
+  /** The reason why a bake time does not proceed, by bundle name; undefined if another command held the lock. */
   readonly waits: ReadonlyMap<string, BakeWait> | undefined;
 }
 
-/** @returns one look; it rejects as pullAlone does, but for LOCK_HELD: another command that has the lock does the same */
-export type LookAlone = (options: Omit<AloneOptions, 'onEvent'>) => Promise<LookAloneEnd>;
+/** Runs one round. @throws WritError as pullStandalone, except LOCK_HELD: another command that holds the lock does the same work */
+export type StandaloneBakeRound = (
+  options: Omit<StandaloneOptions, 'onEvent'>,
+) => Promise<StandaloneBakeResult>;
 
-/** @returns a look that remembers between its calls when each probe was asked, and when it observed last */
-export function createLookAlone(): LookAlone {
+/** @returns a function that remembers the times of its probes and of its last observation between calls */
+export function createStandaloneBakeRound(): StandaloneBakeRound {
   const askedAtMs = new Map<string, number>();
   let observedAtMs: number | undefined;
   let takersBefore: StartObservation['takersBefore'];
@@ -39,7 +42,7 @@ export function createLookAlone(): LookAlone {
     const observe = async (host: Host): Promise<StartObservation> => {
       await reconcileOnce(host, options.signal);
       await askDueProbes(host, askedAtMs, options.signal);
-      await contactTurnOf(host, options.signal)();
+      await contactRoundOf(host, options.signal)();
       const nowMs = host.clock.monotonicMs();
       const elapsedMs = nowMs - (observedAtMs ?? nowMs);
       observedAtMs = nowMs;
@@ -52,7 +55,11 @@ export function createLookAlone(): LookAlone {
         async (host, { restored }) => {
           await awaitContactVerdict(host, options.signal);
           const observation = startObservation(findObservableBundles(host), host.clock.nowMs());
-          return { answer: { waits: waitsOf(host) }, observation, ...given({ last: restored?.result }) };
+          return {
+            answer: { waits: findBakeWaits(host) },
+            observation,
+            ...given({ last: restored?.result }),
+          };
         },
       );
     } catch (error) {
@@ -75,7 +82,7 @@ function findObservableBundles(host: Host): string[] {
     .filter((bundle) => !unseen.some(({ uses }) => uses.includes(bundle)));
 }
 
-function waitsOf(host: Host): ReadonlyMap<string, BakeWait> {
+function findBakeWaits(host: Host): ReadonlyMap<string, BakeWait> {
   const ledger = host.ledger.read();
   const nowMs = host.clock.nowMs();
   const observable = findObservableBundles(host);
@@ -87,13 +94,13 @@ function waitsOf(host: Host): ReadonlyMap<string, BakeWait> {
   return new Map(waits);
 }
 
-/** A worker that was replaced, or whose probe was wrong three times, is notified, as an agent does it. */
+/** Notifies workers that were replaced, or that failed three probes, as an agent does. */
 async function reconcileOnce(host: Host, signal: AbortSignal): Promise<void> {
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
     await reconcileWorkers(host, {
-      // A set that fills by connections is empty in the moment of a look.
+      // Skip groups with members that are known only by their connections to an agent: they would seem empty.
       groups: host.groups.filter(({ driver }) => driver !== undefined && !isSeenByConnection(driver)),
       ...{ signal, ignoreBackoff: false, nextNotificationId: notificationIds(cycle) },
       staging: () => area.path(),
@@ -101,7 +108,7 @@ async function reconcileOnce(host: Host, signal: AbortSignal): Promise<void> {
         leaveWhenRefused((end, reason) => recordByWrit(host, end, reason))(host, refusal),
     });
   } catch (error) {
-    // The bake times are judged all the same.
+    // Continue, because the bake times must be judged in any case.
     host.log.warn({ err: error }, 'pending workers could not be notified');
   } finally {
     area.remove(host.log);
@@ -116,27 +123,27 @@ async function askDueProbes(host: Host, askedAtMs: Map<string, number>, stop: Ab
     const gapMs = probeGapMs(host.config, ledger, group, group.probe.everyMs) ?? 0;
     if (nowMs - (askedAtMs.get(group.name) ?? Number.NEGATIVE_INFINITY) < gapMs) continue;
     askedAtMs.set(group.name, nowMs);
-    // Another command may have run the probe a moment ago. A slow probe answers later than the next one.
+    // Another command may have run the probe a moment ago. The factor allows for a slow probe, which answers late.
     const options = { host: () => host, exclusive: exclusiveAlone, stop, minGapMs: gapMs * 0.9 };
     await askProbeOf(group.name, options);
   }
 }
 
-function contactTurnOf(host: Host, stop: AbortSignal): () => Promise<number | undefined> {
+function contactRoundOf(host: Host, stop: AbortSignal): () => Promise<number | undefined> {
   return createContactTurn({
     ...{ host: () => host, exclusive: exclusiveAlone, isObserved: false, stop },
-    // The command ends with this host as it is: a later pull asks what is offered.
+    // Do not pull: a later command does it.
     pull: () => undefined,
     onReactivated: (end, reason) => recordByWrit(host, end, reason),
     onNews: () => undefined,
   });
 }
 
-/** After a release was taken back for lost contact: whether contact returns without it, which is decided within a minute. */
+/** After a rollback for lost contact: waits until it is decided whether contact returns without the release, at most a minute. */
 async function awaitContactVerdict(host: Host, signal: AbortSignal): Promise<void> {
   const isAsking = (): boolean =>
     Object.values(host.ledger.read().lostContacts ?? {}).some(({ state }) => state === 'asking');
-  const turn = contactTurnOf(host, signal);
+  const turn = contactRoundOf(host, signal);
   while (isAsking() && !signal.aborted) {
     const gapMs = await turn();
     if (gapMs === undefined) return;

@@ -1,4 +1,4 @@
-// The status of a host after a command without an agent: written for `writ status`, and reported to a fleet server.
+// The status of a host after a standalone run: written for `writ status`, and reported to a fleet server.
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { CommandObservation, StatusReport } from '../../core/status/status.js';
@@ -13,16 +13,16 @@ import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import type { Host } from '../state/host.js';
 
-/** What of the end of a command the status reports. */
+/** The part of the end of a command that the status contains. */
 export interface CommandEnd {
   readonly last?: CycleResult | undefined;
   readonly contact?: ContactMemory;
-  /** Of a command that observes bake times; left out for the others. */
+  /** The observation of a command that observes bake times; undefined for other commands. */
   readonly observation?: CommandObservation;
 }
 
-/** What a command ends with: its answer, and what the status reports from then on. */
-export interface Done<T> extends CommandEnd {
+/** The end of a standalone run: its response, and the part that the status contains from then on. */
+export interface StandaloneAnswer<T> extends CommandEnd {
   readonly answer: T;
 }
 
@@ -33,7 +33,7 @@ export interface Done<T> extends CommandEnd {
  */
 export function publishStatus(host: Host, version: string, end: CommandEnd): void {
   const isBeat = end.contact !== undefined || end.observation !== undefined;
-  writeStatusFile(host, statusWithout(host, version, end), isBeat ? 'beat' : 'news');
+  writeStatusFile(host, standaloneStatus(host, version, end), isBeat ? 'beat' : 'news');
 }
 
 /** Writes a refresh into status.json during a download, unless it is the first pull: there is no older time to replace. */
@@ -73,7 +73,7 @@ export function watchRefreshes(
   };
 }
 
-export function statusWithout(host: Host, version: string, end: CommandEnd): StatusReport {
+export function standaloneStatus(host: Host, version: string, end: CommandEnd): StatusReport {
   const known = readStatusFile(host.paths);
   const { last, contact, observation = readObservation(known, host.clock.nowMs()) } = end;
   const report = statusReport(host, {
@@ -85,7 +85,7 @@ export function statusWithout(host: Host, version: string, end: CommandEnd): Sta
   return { ...kept, ...report };
 }
 
-/** @returns why the fleet server has no report: a warning, whatever it is */
+/** @returns one warning if the report could not be sent, otherwise none */
 export async function reportToFleet(host: Host, pull: Omit<EndedPull, 'identity'>): Promise<Problem[]> {
   if (host.config.fleet === undefined) return [];
   const identity = identityOf(host, openInstallId(host, thisMachine));

@@ -1,5 +1,5 @@
-// The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
-// Recovers first, as the agent does at its start.
+// Standalone runs of commands, for a host without a running agent: the same cycle, rollback, resume and scan as in an agent, under
+// the same lock. Each recovers the host first, as the agent does at its start.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
@@ -37,19 +37,19 @@ import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
 import { findVanished } from '../state-mark/state-mark.js';
-import { type AfterCycle, createPolicyExits, runCycleAndExit } from './cycle-and-exit.js';
-import { lockAlone } from './lock-alone.js';
-import { orderForget, orderPause, orderResume, withNewState } from './operator-requests.js';
+import { repeatAfterDelay, withStandaloneHints } from './activation-delay.js';
+import { type CycleHandlers, createExitRollbacks, runCycleWithExit } from './cycle-and-exit.js';
+import { handleForget, handlePause, handleResume, recordNewState } from './operator-requests.js';
+import { lockStandalone } from './standalone-lock.js';
 import {
-  type Done,
   publishStatus,
   reportToFleet,
-  statusWithout,
+  type StandaloneAnswer,
+  standaloneStatus,
   watchRefreshes,
-} from './status-without-agent.js';
-import { inTurn, withoutAgent } from './wait-for-turn.js';
+} from './standalone-status.js';
 
-export interface AloneOptions {
+export interface StandaloneOptions {
   readonly configPath: string;
   readonly by: string;
   readonly version: string;
@@ -57,57 +57,58 @@ export interface AloneOptions {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
-type PullOptions = AloneOptions & { readonly force: boolean; readonly noBake?: true };
+type PullOptions = StandaloneOptions & { readonly force: boolean; readonly noBake?: true };
 
 /**
- * `writ pull` without an agent.
- * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
+ * Runs `writ pull` without an agent.
+ * @throws WritError if it cannot begin: CONFIG_*, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
-export function pullAlone(options: PullOptions): Promise<CycleResult> {
-  // Pulls of a host without an agent scrub its policy: each relies on the last full scan until the next is needed.
+export function pullStandalone(options: PullOptions): Promise<CycleResult> {
+  // On a host without an agent the pulls scrub the policy. Each relies on the last full scan until the next one is due.
   const hasLaterScrub = !options.force;
   return withHost({ ...options, hasLaterScrub }, 'pull', async (host, started) => {
     const { damage, repaired, notices, notLoaded } = started;
     const { by, signal, onEvent, force } = options;
-    await awaitWorkers(host, signal, awaitedIn(onEvent));
-    // What this host has was not enough at the start: now the network may be asked.
+    await awaitWorkers(host, signal, reportAwaitedWorkers(onEvent));
+    // The start could not repair the damage from local copies: try a download.
     const repair = damage !== undefined && !force ? await repairByDownload(host, signal) : undefined;
     const contact = keepContact(readStatusFile(host.paths), host.clock);
     const trigger = force ? 'force' : 'pull';
     const { record } = createRecorder();
-    const exits = createPolicyExits();
+    const exits = createExitRollbacks();
     const ends: CycleEnd[] = started.recovered === undefined ? [] : [started.recovered];
-    const note: AfterCycle['note'] = (end, asked) => {
+    const note: CycleHandlers['note'] = (end, asked) => {
       ends.push(end);
       record(host, end, asked);
     };
     const run = { trigger, by, signal, onEvent } as const;
     const watch = watchRefreshes(host, { version: options.version, contact, signal });
-    const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed: watch.onRefreshed, exits, note });
-    const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
+    const cycle = () => runCycleWithExit(host, run, { contact, onRefreshed: watch.onRefreshed, exits, note });
+    const { result: ended, exit } = await repeatAfterDelay(cycle, {
+      trigger,
+      clock: host.clock,
+      stop: signal,
+    });
     await scrubAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await watch.end();
     if (options.noBake === true) keepActive(host, ended, by);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
     const end = { last: exit?.result ?? result, contact: contact.read() };
-    const unheard = await reportToFleet(host, {
-      ends,
-      status: () => statusWithout(host, options.version, end),
-      signal,
-    });
-    return { answer: { ...withoutAgent(result), warnings: [...warnings, ...unheard] }, ...end };
+    const status = () => standaloneStatus(host, options.version, end);
+    const reportProblems = await reportToFleet(host, { ends, status, signal });
+    return { answer: { ...withStandaloneHints(result), warnings: [...warnings, ...reportProblems] }, ...end };
   });
 }
 
-/** Before there is a cycle, under an id that none has. */
-function awaitedIn(onEvent: AloneOptions['onEvent']): OnWait {
+/** Reports the wait for workers before the cycle begins, with a cycle id of its own. */
+function reportAwaitedWorkers(onEvent: StandaloneOptions['onEvent']): OnWait {
   return (wait) => onEvent({ type: 'workers.awaited', cycle: newCycleId(), ...wait });
 }
 
 async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd | undefined> {
   try {
-    const look = await scrub(() => host, {
+    const scan = await scrub(() => host, {
       cycle: newCycleId(),
       contents: 'digests',
       pace: unboundedPace(signal),
@@ -116,35 +117,32 @@ async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleE
       signal,
       exclusive: exclusiveAlone,
     });
-    return look.repair;
+    return scan.repair;
   } catch (error) {
-    // The cycle says what is wrong, and what is active still.
+    // Continue: the cycle reports the damage and the active generation.
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'the policy on disk could not be scanned');
     return undefined;
   }
 }
 
-/**
- * `writ verify` without an agent: without a repair it changes nothing but its note of the look, and needs no disk that can be
- * written to. @throws WritError as pullAlone
- */
-export async function verifyAlone(
-  options: AloneOptions & { readonly repair: boolean },
+/** Runs `writ verify` without an agent. Without a repair it works on a read-only disk. @throws WritError as pullStandalone */
+export async function verifyStandalone(
+  options: StandaloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {
   const config = loadToAct(options.configPath);
   try {
     return await verifyUnderLock(config, options);
   } catch (error) {
     if (!isWritError(error) || error.code !== 'DISK_READ_ONLY' || options.repair) throw error;
-    return verifyUnchanging(config, options);
+    return verifyWithoutLock(config, options);
   }
 }
 
-/** Nobody else writes there either, so that no lock is missed; the workers are left alone. */
-async function verifyUnchanging(
+/** For a read-only disk, to which no other process can write, so that no lock is needed. Does not use the workers. */
+async function verifyWithoutLock(
   config: AgentConfig,
-  { version, by, signal, onEvent }: AloneOptions,
+  { version, by, signal, onEvent }: StandaloneOptions,
 ): Promise<VerifyResult> {
   const parts = { clock: systemClock, log: silentLog(), version };
   const host = await openHost({ ...config, workers: [] }, parts);
@@ -158,12 +156,12 @@ async function verifyUnchanging(
 
 async function verifyUnderLock(
   config: AgentConfig,
-  options: AloneOptions & { readonly repair: boolean },
+  options: StandaloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {
   const { by, signal, onEvent } = options;
   return underLock(config, options, 'verify', async (host) => {
     if (options.repair) {
-      await awaitWorkers(host, signal, awaitedIn(onEvent));
+      await awaitWorkers(host, signal, reportAwaitedWorkers(onEvent));
       const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
@@ -174,9 +172,9 @@ async function verifyUnderLock(
   });
 }
 
-/** `writ rollback` without an agent. @throws WritError as pullAlone */
-export function rollbackAlone(
-  options: AloneOptions & {
+/** Runs `writ rollback` without an agent. @throws WritError as pullStandalone */
+export function rollbackStandalone(
+  options: StandaloneOptions & {
     readonly generation?: number;
     readonly reason?: string;
     readonly force?: boolean;
@@ -184,62 +182,64 @@ export function rollbackAlone(
 ): Promise<CycleResult> {
   return withHost(options, 'rollback', async (host, { recovered, left }) => {
     const { by, reason, signal, version } = options;
-    await awaitWorkers(host, signal, awaitedIn(options.onEvent));
+    await awaitWorkers(host, signal, reportAwaitedWorkers(options.onEvent));
     const end = await rollBack(host, { ...options, ...given({ left }) });
     createRecorder().record(host, end, { by, ...given({ reason }) });
     const { result } = end;
     if (isOfOrder(result)) return { answer: result };
-    const status = () => statusWithout(host, version, { last: result });
+    const status = () => standaloneStatus(host, version, { last: result });
     const ends = recovered === undefined ? [end] : [recovered, end];
-    const unheard = await reportToFleet(host, { ends, status, signal });
-    return { answer: { ...result, warnings: [...result.warnings, ...unheard] }, last: result };
+    const reportProblems = await reportToFleet(host, { ends, status, signal });
+    return { answer: { ...result, warnings: [...result.warnings, ...reportProblems] }, last: result };
   });
 }
 
 /**
- * `writ resume` without an agent.
+ * Runs `writ resume` without an agent.
  * @param options.newState accepts a state directory that was emptied on purpose
- * @throws WritError as pullAlone
+ * @throws WritError as pullStandalone
  */
-export function resumeAlone(
-  options: Omit<AloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
+export function resumeStandalone(
+  options: Omit<StandaloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
 ): Promise<ResumeResult> {
   const { by, newState, configPath } = options;
   const isAccepting = newState === true && findVanished(hostPaths(loadToAct(configPath))) !== undefined;
   return withHost(options, 'resume', async (host) => {
-    const answer = orderResume(host, by);
-    return { answer: isAccepting ? withNewState(host, answer, by) : answer };
+    const answer = handleResume(host, by);
+    return { answer: isAccepting ? recordNewState(host, answer, by) : answer };
   });
 }
 
-/** `writ pause` without an agent. @throws WritError as pullAlone; USAGE */
-export function pauseAlone(
-  options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
+/** Runs `writ pause` without an agent. @throws WritError as pullStandalone; USAGE */
+export function pauseStandalone(
+  options: Omit<StandaloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
 ): Promise<PauseResult> {
-  return withHost(options, 'pause', async (host) => ({ answer: orderPause(host, options) }));
+  return withHost(options, 'pause', async (host) => ({ answer: handlePause(host, options) }));
 }
 
-/** `writ refusals forget` without an agent. @throws WritError as pullAlone; USAGE */
-export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoice): Promise<RefusalsResult> {
+/** Runs `writ refusals forget` without an agent. @throws WritError as pullStandalone; USAGE */
+export function forgetStandalone(
+  options: Omit<StandaloneOptions, 'onEvent'> & RefusalChoice,
+): Promise<RefusalsResult> {
   const { by, bundle, serial } = options;
   const choice = given({ bundle, serial });
-  return withHost(options, 'refusals', async (host) => ({ answer: orderForget(host, { by, ...choice }) }));
+  return withHost(options, 'refusals', async (host) => ({ answer: handleForget(host, { by, ...choice }) }));
 }
 
-/** Runs a command under the lock, after the start of the host. @throws WritError as pullAlone */
+/** Runs a command under the lock, after the start of the host. @throws WritError as pullStandalone */
 export async function withHost<T>(
-  options: Omit<AloneOptions, 'onEvent'> &
+  options: Omit<StandaloneOptions, 'onEvent'> &
     Pick<StartOptions, 'hasLaterScrub' | 'observe'> &
     Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
-  act: (host: Host, started: StartEnd & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
+  act: (host: Host, started: StartEnd & Pick<RollbackRequest, 'left'>) => Promise<StandaloneAnswer<T>>,
 ): Promise<T> {
   const config = loadToAct(options.configPath);
   const paths = hostPaths(config);
-  const before = activeNow(paths);
+  const before = readActiveNumber(paths);
   try {
     return await underLock(config, options, holder, async (host) => {
-      const { signal, hasLaterScrub, observe = unaskedGroups } = options;
+      const { signal, hasLaterScrub, observe = findUnprobedGroups } = options;
       const start = { cycle: newCycleId(), signal, observe };
       const started = await startHost(host, { ...start, ...given({ hasLaterScrub }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
@@ -247,21 +247,21 @@ export async function withHost<T>(
       return act(host, { ...started, ...given({ left: before }) });
     });
   } catch (error) {
-    const after = activeNow(paths);
+    const after = readActiveNumber(paths);
     throw after === undefined || after !== before ? error : policyStands(error, after);
   }
 }
 
-/** A single command asks no probe again, and sees no worker that only a connection to an agent shows. */
-async function unaskedGroups({ groups }: Host): Promise<StartObservation> {
+/** @returns the groups that a single command cannot observe: those with a probe, and those known only by connections to an agent */
+async function findUnprobedGroups({ groups }: Host): Promise<StartObservation> {
   const unseenGroups = groups.flatMap(({ config: { probe, name }, driver }) =>
     probe !== undefined || isSeenByConnection(driver) ? [name] : [],
   );
   return { unseenGroups };
 }
 
-/** @returns undefined when `current` cannot be read: then nothing is said of it */
-function activeNow(paths: HostPaths): number | 'none' | undefined {
+/** @returns the number of the active generation; undefined if `current` cannot be read */
+function readActiveNumber(paths: HostPaths): number | 'none' | undefined {
   try {
     return activeGenerationNumber(paths) ?? 'none';
   } catch (error) {
@@ -272,18 +272,18 @@ function activeNow(paths: HostPaths): number | 'none' | undefined {
 
 async function underLock<T>(
   config: AgentConfig,
-  { signal, version, newState }: Omit<AloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
+  { signal, version, newState }: Omit<StandaloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
-  act: (host: Host) => Promise<Done<T>>,
+  act: (host: Host) => Promise<StandaloneAnswer<T>>,
 ): Promise<T> {
   keepHeapSmall();
   const parts = { clock: systemClock, log: silentLog(), version };
-  const lock = await lockAlone(config, parts, { holder, signal, ...given({ newState }) });
+  const lock = await lockStandalone(config, parts, { holder, signal, ...given({ newState }) });
   try {
     const host = await openHost(config, parts, lock);
     try {
       const { answer, ...end } = await act(host);
-      // A first policy makes the mark known to this boot.
+      // The first policy of a host creates the state mark for this boot.
       const vanished = host.stateMark?.renew();
       publishStatus(host, version, end);
       if (vanished === undefined) await createCollector().collectWhenDue(host);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { pullInTurn } from '../../../../src/agent/control/wait-for-turn.js';
+import { pullAfterDelay } from '../../../../src/agent/control/activation-delay.js';
 import type { PullRequest } from '../../../../src/agent/cycle/cycle-runner.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
@@ -25,12 +25,12 @@ async function ask(
     pulls += 1;
     return results[pulls - 1] ?? cycleResult('failed');
   };
-  const result = await pullInTurn({ pull }, { trigger }, { clock, stop: stop.signal });
+  const result = await pullAfterDelay({ pull }, { trigger }, { clock, stop: stop.signal });
   return { result, pulls };
 }
 
-describe('a pull of what only waits for its turn', () => {
-  it('waits with it, and says how its own cycle ended', async () => {
+describe('pullAfterDelay', () => {
+  it('waits for an activation delay, and returns the result of its last cycle', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const begunMs = clock.nowMs();
     const later = [paced(begunMs + 20_000), paced(begunMs + 50_000), cycleResult('activated')];
@@ -38,7 +38,7 @@ describe('a pull of what only waits for its turn', () => {
     assert.deepEqual([result.outcome, pulls, clock.nowMs() - begunMs], ['activated', 3, 50_000]);
   });
 
-  it('says at once what would take over a minute, in all', async () => {
+  it('returns at once if all delays together exceed a minute', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const begunMs = clock.nowMs();
     assert.equal((await ask(clock, [paced(begunMs + 60_001)])).result.outcome, 'deferred');
@@ -47,19 +47,19 @@ describe('a pull of what only waits for its turn', () => {
     assert.deepEqual((await ask(clock, twice)).pulls, 2);
   });
 
-  it('waits neither for a pause nor for a hold', async () => {
+  it('does not wait for a pause or a held release', async () => {
     const clock = fakeClock({ mode: 'skip' });
     const problems = [...paced(clock.nowMs() + 1000).problems, problem('ACTIVATION_PAUSED', 'freeze')];
     assert.equal((await ask(clock, [cycleResult('deferred', { problems })])).pulls, 1);
     assert.equal((await ask(clock, [cycleResult('deferred')])).pulls, 1);
   });
 
-  it('is a person’s alone: a poll has nobody who waits', async () => {
+  it('does not wait in a poll, because no caller needs its result', async () => {
     const clock = fakeClock({ mode: 'skip' });
     assert.equal((await ask(clock, [paced(clock.nowMs() + 1000)], 'poll')).pulls, 1);
   });
 
-  it('ends with the agent', async () => {
+  it('stops waiting when the agent ends', async () => {
     const clock = fakeClock();
     const stop = new AbortController();
     const asked = ask(clock, [paced(clock.nowMs() + 1000)], 'pull', stop);

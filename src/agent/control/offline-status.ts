@@ -1,5 +1,5 @@
-// `writ status` and `writ history` of a host without a running agent: what is on disk. Takes no lock, changes
-// nothing, and loads nothing that speaks to a network.
+// Reads `writ status`, `writ history` and `writ refusals` from the disk, for a host without a running agent. Takes no lock, changes
+// nothing, and loads no module that uses the network.
 
 import * as fs from 'node:fs';
 import type { Problem } from '../../core/cycle/cycle-report.js';
@@ -40,55 +40,61 @@ import { findVanished } from '../state-mark/state-mark.js';
 export interface OfflineOptions {
   readonly configPath: string;
   readonly version: string;
-  /** Read after each file, because another process may write a time between two readings. */
+  /** Read after each file, because another process may write a later time between two reads. */
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 export interface OfflineStatusOptions extends OfflineOptions {
-  /** `run` where status.json is of an agent that may run. Left out: none runs. */
+  /** `run` if status.json is from an agent that may run. Undefined: no agent runs. */
   readonly agent?: AgentState;
 }
 
 export interface AgedStatusReport {
   readonly report: StatusReport;
-  /** Since it was written; less than 0 where a clock was set back. */
+  /** The time since the report was written; negative after the clock was set back. */
   readonly ageMs: number;
 }
 
-/** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_*, PATH_UNSAFE */
+/**
+ * Reads status.json and its age.
+ * @returns undefined if there is none, or this user may not read it
+ * @throws WritError CONFIG_*; PATH_UNSAFE if another user could have written the file
+ */
 export function readAgedStatusReport({
   configPath,
   clock,
 }: Pick<OfflineOptions, 'configPath' | 'clock'>): AgedStatusReport | undefined {
   const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
-  // What is there is believed, as the answer of a socket is.
+  // The file is trusted like the response of a socket, so its path must be safe.
   requireSafePathOrParent(run, trustedOwners(state));
   const report = readStatusFile(paths);
   return report && { report, ageMs: clock.nowMs() - report.atMs };
 }
 
 interface StateOptions extends Pick<OfflineOptions, 'configPath'> {
-  /** When status.json was written; left out where there is none. */
+  /** The time at which status.json was written, in epoch milliseconds; undefined without that file. */
   readonly writtenAtMs?: number | undefined;
 }
 
 /**
- * Whether this user can judge the host by its ledger (one that has none yet can be judged by everybody), and whether somebody
- * is at work there. @throws WritError CONFIG_*
+ * Determines whether this user can read the state directory, and whether a process holds its lock. A host without a ledger can be
+ * read by all users.
+ * @returns `denied`: not readable; `locked`: a process holds the lock; `starting`: an agent that has not written status.json yet
+ * @throws WritError CONFIG_*
  */
-export async function stateFor({
+export async function readStateAccess({
   configPath,
   writtenAtMs,
 }: StateOptions): Promise<'denied' | 'free' | 'locked' | 'starting'> {
   const { state, ledger, lock } = hostPaths(agentPlaces(configPath));
-  if ([state, ledger].some((path) => whyNot(path) === 'EACCES')) return 'denied';
+  if ([state, ledger].some((path) => readErrorOf(path) === 'EACCES')) return 'denied';
   if (!fs.existsSync(lock)) return 'free';
   const { alive, what, sinceMs = 0 } = await findLockHolder(lock);
   if (alive !== 'yes') return 'free';
   return what === 'agent' && sinceMs > (writtenAtMs ?? sinceMs) ? 'starting' : 'locked';
 }
 
-function whyNot(path: string): string | undefined {
+function readErrorOf(path: string): string | undefined {
   try {
     fs.accessSync(path, fs.constants.R_OK);
     return undefined;
@@ -100,7 +106,7 @@ function whyNot(path: string): string | undefined {
 
 /** @throws WritError CONFIG_*, STATE_DAMAGED */
 export async function readOfflineStatus(options: OfflineStatusOptions): Promise<StatusReport> {
-  const host = hostOnDisk(options);
+  const host = openHostView(options);
   const known = readStatusFile(host.paths);
   const { last, mirrors, fleet } = known ?? {};
   const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors' | 'fleet'>>({ last, mirrors, fleet });
@@ -112,11 +118,11 @@ export async function readOfflineStatus(options: OfflineStatusOptions): Promise<
     held: await heldNow(host),
     problems: known?.problems ?? [],
   });
-  return { ...report, ...kept, problems: withoutPublicTwins(report.problems) };
+  return { ...report, ...kept, problems: withoutPublicDuplicates(report.problems) };
 }
 
-/** What status.json says in general words may be known from the disk itself. */
-function withoutPublicTwins(problems: StatusReport['problems']): StatusReport['problems'] {
+/** Removes problems that status.json has only as a code with its general meaning, if the disk has the same code with details. */
+function withoutPublicDuplicates(problems: StatusReport['problems']): StatusReport['problems'] {
   const isPublic = ({ code, message }: Problem): boolean => message === errorCodes[code].meaning;
   const known = new Set(problems.filter((one) => !isPublic(one)).map(({ code }) => code));
   return problems.filter((one) => !isPublic(one) || !known.has(one.code));
@@ -124,10 +130,10 @@ function withoutPublicTwins(problems: StatusReport['problems']): StatusReport['p
 
 /** `writ refusals` without an agent. @throws WritError CONFIG_*, STATE_DAMAGED */
 export async function readOfflineRefusals(options: OfflineOptions): Promise<RefusalsResult> {
-  return listRefusals(hostOnDisk(options));
+  return listRefusals(openHostView(options));
 }
 
-function hostOnDisk({ configPath, clock }: OfflineOptions) {
+function openHostView({ configPath, clock }: OfflineOptions) {
   const { config } = loadConfig(configPath);
   const paths = hostPaths(config);
   const durable = createDurableFs();
@@ -137,17 +143,17 @@ function hostOnDisk({ configPath, clock }: OfflineOptions) {
     stateMark: { findVanished: () => findVanished(paths) },
     clock: { nowMs: () => clock.nowMs(), monotonicMs: systemClock.monotonicMs },
     client: storedTrust(paths.trust, config.root),
-    // Where something is active there was a ledger.
+    // A missing ledger is damage if a generation is active.
     ledger: openLedger(paths.ledger, durable, () => lstatIfPresent(paths.current) === undefined),
     refusals: openRefusals(paths.rejected, durable),
   };
 }
 
-/** The part of a repository client that needs no repository. */
+/** The part of a repository client that reads only the trust store. */
 function storedTrust(directory: string, bootstrapRoot: string): HostView['client'] {
   const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
   let set: ReturnType<typeof recallFiles> | undefined;
-  // Once for a report, and not for each release in it.
+  // Load the files once for all releases of a report.
   const load = (): ReturnType<typeof recallFiles> => {
     set ??= recallFiles(store.loadRoot(), store.loadFiles());
     return set;

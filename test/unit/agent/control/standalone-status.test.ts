@@ -4,7 +4,7 @@ import {
   publishRefresh,
   publishStatus,
   watchRefreshes,
-} from '../../../../src/agent/control/status-without-agent.js';
+} from '../../../../src/agent/control/standalone-status.js';
 import { contactIn, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
 import { startObservation } from '../../../../src/agent/report/bake-status.js';
 import { readStatusFile } from '../../../../src/agent/report/status-file.js';
@@ -35,7 +35,7 @@ function freshness({ host }: TestHost): FreshnessReport {
 
 describe('a host without an agent', () => {
   for (const limits of [{ staleAfterMs: 5 * minute }, { staleAfterMs: 60 * minute, maxStaleMs: 5 * minute }])
-    it(`is fresh after each pull that reached the server, also an unchanged one: ${Object.keys(limits)}`, async () => {
+    it(`is fresh after each pull that reached the server, also without a change: ${Object.keys(limits)}`, async () => {
       using test = testHost({ config: { freshness: { release, ...limits } } });
       await test.publish('access', { f: '1' }, { serial: 1 });
       assert.equal(await pullOnce(test), 'activated');
@@ -50,7 +50,7 @@ describe('a host without an agent', () => {
       assert.equal(freshness(test).state, 'stale');
     });
 
-  it('runs onStale at a refresh during a download that exceeds maxStale, and once', async () => {
+  it('runs onStale once at a refresh during a download that exceeds maxStale', async () => {
     using it = site(stop);
     await growOld(it);
     const watch = watchRefreshes(it.test.host, { version: '0.0.0', contact: it.contact, signal });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { readAgedStatusReport, readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
+import { readAgedStatusReport, readOfflineStatus } from '../../../../src/agent/control/offline-status.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 /** A pull in another process ends after each reading of the clock: it writes the time of its refresh. */
@@ -35,7 +35,7 @@ function hostBesidePulls(dir: TempDir) {
 }
 
 describe('the status of a host without an agent', () => {
-  it('is fresh beside a pull that ends while the status is read', async () => {
+  it('is fresh if a pull ends while the status is read', async () => {
     using dir = tempDir();
     const { freshness, problems } = await readOfflineStatus(hostBesidePulls(dir));
     assert.deepEqual([freshness.state, freshness.sinceMs], ['fresh', undefined]);
@@ -43,7 +43,7 @@ describe('the status of a host without an agent', () => {
     assert.ok(!problems.some(({ code }) => code === 'POLICY_STALE'));
   });
 
-  it('has an age that is never negative beside a pull that ends while its file is read', () => {
+  it('has no negative age if a pull ends while its file is read', () => {
     using dir = tempDir();
     assert.equal(readAgedStatusReport(hostBesidePulls(dir))?.ageMs, 0);
   });
