@@ -1,5 +1,5 @@
-// The parts of a running agent, made and joined: who polls, settles, scrubs, collects, watches the age of policy, and what
-// is done for each request of a person. Owns no state; what one of them ends is noted by the agent that they are parts of.
+// Creates and connects the parts of a running agent: poller, reconciler, scrubber, prober, collector, and the handlers of requests.
+// Has no state of its own: running-agent.ts records the end of each cycle.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
@@ -41,46 +41,46 @@ import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
-import { createTurnLoop, type TurnLoop } from './bake-loop.js';
+import { recordPendingRestore } from './pending-restore.js';
 import { createPoller } from './poller.js';
 import { createProber } from './probe-loop.js';
-import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
-import { recordTurn } from './record-turn.js';
+import { createReconciler, type ReconcileIntervals, runReconcileLoop } from './reconcile-loop.js';
+import { createRoundLoop, type RoundLoop } from './round-loop.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
 import { isStateVanished, requireState, unlessVanished, watchState } from './vanished-state.js';
 
-/** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
+/** The environment of an agent: clock, log, randomness and signals. */
 export interface AgentOptions extends HostOptions {
   readonly configPath: string;
   readonly random01: () => number;
-  /** What names this machine, and an id that no other one has. */
+  /** Identifies this machine and this installation. */
   readonly install: InstallSource;
-  /** Ends the agent in good order. */
+  /** Stops the agent after its current jobs. */
   readonly stop: AbortSignal;
-  /** Calls back at each SIGHUP; returns how to stop listening. */
+  /** Calls `reload` at each SIGHUP. @returns a function that stops this */
   readonly onReload: (reload: () => void) => () => void;
-  /** For tests: in place of the usual ones, and of every `probe.every`, which may be no shorter than 30 s. */
-  readonly intervals?: SettleIntervals & { readonly probeEveryMs: number };
-  /** Whoever watches the agent, as the service manager. */
+  /** For tests: replaces the default intervals, and every `probe.every`, which is at least 30 s otherwise. */
+  readonly intervals?: ReconcileIntervals & { readonly probeEveryMs: number };
+  /** Further observers of the agent, as the service manager. */
   readonly observers?: readonly AgentObserver[];
-  /** What of them could not be opened, until a restart. */
+  /** Problems of observers that could not be opened; they last until a restart. */
   readonly leftOut?: readonly Problem[];
 }
 
-/** What the parts ask of the agent, and tell it. */
+/** The calls of the parts to the agent. */
 export interface AgentCalls {
-  /** Asked each time: a reload may have replaced it. */
+  /** Called at each use, because a reload may have replaced the host. */
   readonly host: () => Host;
-  /** Of this installation; no reload changes it. */
+  /** The id of this installation, which a reload does not change. */
   readonly installId: string;
   readonly status: (held?: readonly GenerationUserStatus[]) => StatusReport;
   readonly publishStatus: () => void;
-  /** The end of a cycle or a rollback. */
+  /** Records the end of a cycle or a rollback. */
   readonly note: (end: CycleEnd, asked: CycleOrigin) => void;
-  readonly noteLook: (look: ScrubResult) => void;
-  /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
+  readonly recordScrub: (scan: ScrubResult) => void;
+  /** Problems outside of cycles, until they end: damaged active trees, pending loaders, a failed reload. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
-  /** @param follow called in the turn of the reload. @throws WritError what is wrong with the new configuration */
+  /** @param follow called while the reload holds the job lock. @throws WritError the error of the new configuration */
   readonly reload: <T>(
     caller: Partial<Pick<Caller, 'onEvent' | 'gone'>>,
     follow: () => Promise<T>,
@@ -105,7 +105,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     fleet.observer,
     ...(options.observers ?? []),
   ]);
-  // As it was at the last end: the first poll says what has become of it.
+  // The contact at the end of the previous process run, until the first poll.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const exits = createExitRollbacks();
   const poller = createPoller({ host, installId, contact, random01, stop });
@@ -119,87 +119,87 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   });
   const runner = createCycleRunner(
     async (run) => {
-      // Asked for before the end was: who waits is notified, and no server is asked in vain.
+      // Reject a request that waited when the stop request came, without contacting the server.
       admit();
       const noteEndedEarly = (end: CycleEnd) => observers.onEndedEarly(end);
       const after = { contact, onRefreshed: publishStatus, exits, note, noteEndedEarly };
       const { result, exit } = await runCycleWithExit(host(), { ...run, signal: stop }, after);
       if (result.problems.some(isEndedForAnotherJob)) return undefined;
-      poller.asked();
-      // Apart as well: it takes its turn for what it repairs.
-      void scrubAfterMismatch(result, { host, exclusive: preempt, onLook: agent.noteLook, signal: stop });
-      // Apart, so that who waits for the cycle does not wait for an operator's command.
+      poller.onCycleEnd();
+      // Not awaited, because a repair waits for the job lock.
+      void scrubAfterMismatch(result, { host, exclusive: preempt, onScan: agent.recordScrub, signal: stop });
+      // Not awaited, so that the caller of the cycle does not wait for the `onStale` command of the operator.
       void runShort(watchAge);
       return afterExit(result, exit);
     },
     (work) => observers.onWork(work, host().config),
   );
   const { preempt, runShort } = runner;
-  const scrubber = createScrubber({ host, runner, onLook: agent.noteLook, stop });
+  const scrubber = createScrubber({ host, runner, onScan: agent.recordScrub, stop });
   const prober = createProber({
     ...{ host, installId, exclusive: runShort, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
-  const pull = pullApart(runner, host);
+  const pull = pullInBackground(runner, host);
   const bakeWatcher = watchReleases({ ...options, exclusive: runShort, pull }, agent);
   const isBaking = (): boolean => host().ledger.read().bakes !== undefined;
-  const settler = createSettler({
+  const reconciler = createReconciler({
     ...{ intervals, isBaking },
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
-  const settle = unlessVanished(host, async () => {
-    await recordTurn({ host, stop, note, onNews: publishStatus });
-    const { news, loader } = await settler.turn(host(), { signal: stop, loader: problems.get('loader') });
-    problems.set('loader', loader);
-    if (news === 'yes') publishStatus();
+  const reconcile = unlessVanished(host, async () => {
+    await recordPendingRestore({ host, stop, note, onChange: publishStatus });
+    const round = await reconciler.runRound(host(), { signal: stop, loader: problems.get('loader') });
+    problems.set('loader', round.loader);
+    if (round.hasChanged) publishStatus();
   });
   return {
     ...{ runner, poller, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
-    /** Another policy is active: its workers and probes are looked at sooner than before. */
+    /** Called after an activation: the workers and probes of the release are checked more often from now on. */
     bakeBegan: () => {
       bakeWatcher.wake();
       prober.reloaded();
     },
-    settleUntilStopped: () =>
-      settleBetweenPolls(options, agent, { runner, collector, isBaking, settle, watchAge }),
+    reconcileUntilStopped: () =>
+      reconcileBetweenPolls(options, agent, { runner, collector, isBaking, reconcile, watchAge }),
     handlers: handlersOf(options, agent, { runner, scrubber, feed, admit }),
   };
 }
 
-interface SettleParts {
+interface ReconcileParts {
   readonly runner: CycleRunner;
   readonly collector: Collector;
   readonly isBaking: () => boolean;
-  readonly settle: () => Promise<void>;
+  readonly reconcile: () => Promise<void>;
   readonly watchAge: () => Promise<void>;
 }
 
-/** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
-function settleBetweenPolls(
+/** Runs the work between polls: notifies pending workers, collects old generations, and checks the age of the policy. */
+function reconcileBetweenPolls(
   { clock, stop, intervals }: AgentOptions,
   { host, publishStatus }: AgentCalls,
-  { runner, collector, isBaking, settle, watchAge }: SettleParts,
+  { runner, collector, isBaking, reconcile, watchAge }: ReconcileParts,
 ): Promise<void> {
-  const pull = pullApart(runner, host);
+  const pull = pullInBackground(runner, host);
   const compareState = watchState(host, publishStatus);
   const collect = unlessVanished(host, () => collector.collectWhenDue(host(), publishStatus));
-  return runSettleLoop({
-    ...{ clock, stop, isBaking, turnEveryMs: intervals?.turnEveryMs },
-    // It sweeps staging: never beside a cycle.
+  return runReconcileLoop({
+    ...{ clock, stop, isBaking, roundEveryMs: intervals?.roundEveryMs },
+    // The collector cleans staging, so it must not run during a cycle.
     before: () => {
       compareState();
       return runner.runUnlessCycle(collect);
     },
-    turn: async () => {
-      await runner.runShort(settle);
+    runRound: async () => {
+      await runner.runShort(reconcile);
       if (!isStateVanished(host()) && endExpiredWaits(host())) pull();
     },
     after: () => runner.runShort(watchAge),
   });
 }
 
-/** @returns a pull that its caller does not wait for: a download may take hours, and the loop that asks for it goes on */
-function pullApart(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => void {
+/** @returns a function that starts a pull without waiting for it, because a download may take hours */
+function pullInBackground(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => void {
   return () => {
     pullUnlessStopping(runner, 'poll').catch((error: unknown) => {
       host().log.error({ err: error }, 'a pull could not run');
@@ -207,19 +207,19 @@ function pullApart(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => v
   };
 }
 
-/** What is watched between cycles: bake times, contact with the server, and whether commands can be confined. */
+/** Creates the loops that run between cycles: for bake times, contact with the server, and the sandbox. */
 function watchReleases(
   { exclusive, pull, stop }: Pick<AgentOptions, 'stop'> & Pick<ContactTurnOptions, 'exclusive' | 'pull'>,
   { host, note, publishStatus }: AgentCalls,
-): TurnLoop {
+): RoundLoop {
   const watched = { host, exclusive, stop, onNews: publishStatus };
-  const byWrit = (end: CycleEnd, reason: string): void => note(end, { by: 'writ', reason });
-  const turns = [
-    createBakeTurn({ ...watched, onRestored: byWrit }),
-    createContactTurn({ ...watched, isObserved: true, pull, onReactivated: byWrit }),
+  const recordByWrit = (end: CycleEnd, reason: string): void => note(end, { by: 'writ', reason });
+  const rounds = [
+    createBakeTurn({ ...watched, onRestored: recordByWrit }),
+    createContactTurn({ ...watched, isObserved: true, pull, onReactivated: recordByWrit }),
     createSandboxRound({ host, exclusive, onChange: publishStatus }),
   ];
-  const loops = turns.map((turn) => createTurnLoop(turn, watched));
+  const loops = rounds.map((runRound) => createRoundLoop(runRound, { host, stop }));
   return {
     run: async () => void (await Promise.all(loops.map((one) => one.run()))),
     wake: () => {
@@ -236,29 +236,29 @@ interface HandlerParts {
   readonly admit: () => void;
 }
 
-/** What is done for a person. Each handler takes its turn by itself. */
+/** The handlers of requests. Each takes the job lock by itself. */
 function handlersOf(
   options: AgentOptions,
   { host, note, status, reload, publishStatus }: AgentCalls,
   { runner, scrubber, feed, admit }: HandlerParts,
 ): RequestHandlers {
-  const ask = <T extends ControlAnswer>({ gone }: Caller, act: () => T | Promise<T>): Promise<T> =>
+  const handle = <T extends ControlAnswer>({ gone }: Caller, act: () => T | Promise<T>): Promise<T> =>
     runner.runShort(async () => {
       admit();
       requirePresent([gone]);
       requireState(host());
       return act();
     });
-  const order = <T extends ControlAnswer>(caller: Caller, act: () => T): Promise<T> =>
-    ask(caller, () => {
+  const handleChange = <T extends ControlAnswer>(caller: Caller, act: () => T): Promise<T> =>
+    handle(caller, () => {
       const result = act();
       publishStatus();
       return result;
     });
   return {
     pull: async ({ force, by, noBake }, { onEvent, gone }) => {
-      const asked = { trigger: force ? 'force' : 'pull', by, onEvent, gone } as const;
-      const result = await pullAfterDelay(runner, asked, options);
+      const pull = { trigger: force ? 'force' : 'pull', by, onEvent, gone } as const;
+      const result = await pullAfterDelay(runner, pull, options);
       if (noBake === true) await runner.runShort(async () => keepActive(host(), result, by));
       return result;
     },
@@ -279,9 +279,9 @@ function handlersOf(
       return { type: 'end' };
     },
     rollback: (request, caller) => {
-      // Read before its turn: a cycle that runs may bring another one.
+      // Read before the wait for the job lock, because a running cycle may activate another generation.
       const left = activeGenerationNumber(host().paths) ?? 'none';
-      return ask(caller, async () => {
+      return handle(caller, async () => {
         const { onEvent } = caller;
         const end = await rollBack(host(), { ...request, left, signal: options.stop, onEvent });
         const { by, reason } = request;
@@ -290,9 +290,9 @@ function handlersOf(
       });
     },
     verify: (request, caller) => scrubber.verify(request, caller),
-    pause: (request, caller) => order(caller, () => handlePause(host(), request)),
-    resume: ({ by }, caller) => order(caller, () => handleResume(host(), by)),
+    pause: (request, caller) => handleChange(caller, () => handlePause(host(), request)),
+    resume: ({ by }, caller) => handleChange(caller, () => handleResume(host(), by)),
     refusals: async () => listRefusals(host()),
-    forget: ({ type: _, ...request }, caller) => order(caller, () => handleForget(host(), request)),
+    forget: ({ type: _, ...request }, caller) => handleChange(caller, () => handleForget(host(), request)),
   };
 }

@@ -1,5 +1,5 @@
-// When the agent polls by itself: at its phase of the interval, or by a cron expression; later after failures, never before
-// a Retry-After. Owns the waiting, and which loop runs from configuration to configuration; what a poll does is the caller's.
+// Schedules the polls of the agent: at its phase of the interval, or by a cron expression; later after failures, and never before a
+// Retry-After. A new configuration restarts the loop. The caller executes the polls.
 import { createTask } from '#node-cron';
 import type { PollConfig } from '../../core/config/config.js';
 import { firstPollAt, longestQuietMs, nextDelay, phaseMs, waitDelayMs } from '../../core/cycle/schedule.js';
@@ -12,30 +12,30 @@ import { readActiveReleases } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
 
 export interface PollerOptions extends Pick<PollLoopOptions, 'random01'> {
-  /** Asked for each loop: a reload may have replaced it. */
+  /** Called at each start of the loop, because a reload may have replaced the host. */
   readonly host: () => Host;
-  /** Gives the host its phase of the interval. */
+  /** Determines the phase of this host in the interval. */
   readonly installId: string;
   readonly contact: ContactKeeper;
   readonly stop: AbortSignal;
 }
 
 export interface Poller {
-  /** Polls until the agent is told to end; the first poll says that it is the one of the start. */
+  /** Polls until the stop request; the first poll has the trigger `start`. */
   run(runner: Pick<CycleRunner, 'pull'>): Promise<void>;
-  /** Epoch milliseconds; undefined before the first poll has its time, and while one waits for its turn or runs. */
+  /** Epoch milliseconds; undefined before the first poll is scheduled, and while a poll waits or runs. */
   nextAtMs(): number | undefined;
-  /** The configuration is another one: so are the times. */
+  /** Schedules by the new configuration. */
   reloaded(): void;
-  /** The server may have answered: who waits for the end of its Retry-After need not wait any more. */
-  asked(): void;
+  /** Schedules again if the server answered before the end of its Retry-After. */
+  onCycleEnd(): void;
 }
 
 export function createPoller({ host, installId, contact, random01, stop }: PollerOptions): Poller {
   let polling = new AbortController();
   let nextAtMs: number | undefined;
   let isPutOff = false;
-  const askedUntilMs = (): number | undefined => host().ledger.read().retryAfterUntilMs;
+  const retryAfterUntilMs = (): number | undefined => host().ledger.read().retryAfterUntilMs;
   return {
     run: async (runner) => {
       let trigger: 'start' | 'poll' = 'start';
@@ -54,12 +54,12 @@ export function createPoller({ host, installId, contact, random01, stop }: Polle
           {
             ...{ poll: config.poll, installId, clock, random01, onPoll },
             nextCronTime: cronTimeAfterNow,
-            retryAfterUntilMs: askedUntilMs,
+            retryAfterUntilMs,
             lastSuccessMs: contact.read().contact.verifiedAtMs,
             isAnythingActive: () => isAnythingActive(paths),
             onScheduled: (atMs) => {
               nextAtMs = atMs;
-              isPutOff = askedUntilMs() !== undefined;
+              isPutOff = retryAfterUntilMs() !== undefined;
             },
           },
           ending.signal,
@@ -68,8 +68,8 @@ export function createPoller({ host, installId, contact, random01, stop }: Polle
     },
     nextAtMs: () => nextAtMs,
     reloaded: () => polling.abort(),
-    asked: () => {
-      if (isPutOff && askedUntilMs() === undefined) polling.abort();
+    onCycleEnd: () => {
+      if (isPutOff && retryAfterUntilMs() === undefined) polling.abort();
     },
   };
 }
@@ -78,7 +78,7 @@ function isAnythingActive(paths: Host['paths']): boolean {
   try {
     return readActiveReleases(paths)?.errors.length === 0;
   } catch (error) {
-    // A policy that cannot be read is none, and a cycle is to replace it at once.
+    // A policy that cannot be read counts as not active, so that a cycle replaces it at once.
     if (error instanceof Error) return false;
     throw error;
   }
@@ -91,13 +91,13 @@ export interface PollLoopOptions {
   readonly installId: string;
   readonly clock: Clock;
   readonly random01: () => number;
-  /** Epoch milliseconds of the next time that the expression names, later than `afterMs`. */
+  /** Returns the next time of the expression after `afterMs`, in epoch milliseconds. */
   readonly nextCronTime: (poll: CronPoll, afterMs: number) => number;
-  /** Epoch milliseconds of a stored Retry-After. */
+  /** Returns the end of a stored Retry-After, in epoch milliseconds; undefined for none. */
   readonly retryAfterUntilMs: () => number | undefined;
   readonly lastSuccessMs?: number | undefined;
   readonly isAnythingActive: () => boolean;
-  /** One poll. @returns whether the server was reached */
+  /** Runs one poll. */
   readonly onPoll: () => Promise<'reached' | 'failed'>;
   readonly onScheduled: (atMs: number) => void;
 }
@@ -112,7 +112,7 @@ export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal)
     const end = await sleepUntil(atMs, clock, signal);
     if (signal.aborted) return;
     if (end === 'clock-set') {
-      // What the old time has refused, as a certificate, the new one may take.
+      // Poll soon: a certificate that was not valid at the old time may be valid now.
       atMs = notBefore(clock.nowMs(), options);
       continue;
     }
@@ -122,12 +122,12 @@ export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal)
 }
 
 const maxSleepMs = 60_000;
-/** What a clock is slewed by in a minute is far less; a later poll by this much is none. */
+/** The least step that counts as a set clock. Slewing changes a clock by far less in a minute. */
 const minStepMs = 30_000;
 
 /**
- * Compares wall time with monotonic time each minute: a clock that is set, or a machine that was suspended, leaves a sleep as
- * long as it was.
+ * Compares wall time with monotonic time every minute, because a sleep does not become shorter when the clock is set or the machine
+ * is suspended.
  */
 async function sleepUntil(atMs: number, clock: Clock, signal: AbortSignal): Promise<'due' | 'clock-set'> {
   let leftMs: number;
@@ -152,7 +152,7 @@ function timeAfterPoll(
       ? nextCronTime(poll, options, polledForMs)
       : clock.nowMs() + nextDelay({ ...phaseOf(options, poll.everyMs), failures, random01 });
   if (failures === 0 || options.isAnythingActive()) return regularMs;
-  // Workers wait for a first policy.
+  // Retry earlier, because workers wait for a first policy.
   return Math.min(regularMs, notBefore(clock.nowMs() + waitDelayMs({ tries: failures, random01 }), options));
 }
 
@@ -184,8 +184,8 @@ function notBefore(atMs: number, options: PollLoopOptions): number {
 }
 
 /**
- * @returns the stored Retry-After. One that is further ahead than any that counts was stored by a clock that has been set
- *   back since, or for another interval: a host that booted in 2036 for a minute must not be silent until then
+ * @returns the stored Retry-After in epoch milliseconds; undefined for none, and for one that is too far ahead. The clock was then
+ *   set back, or the interval changed: a host that booted with the year 2036 for a minute must not wait until then
  */
 function quietUntil({ retryAfterUntilMs, clock, poll }: PollLoopOptions): number | undefined {
   const untilMs = retryAfterUntilMs();
@@ -193,12 +193,12 @@ function quietUntil({ retryAfterUntilMs, clock, poll }: PollLoopOptions): number
   return untilMs === undefined || untilMs > clock.nowMs() + longestMs ? undefined : untilMs;
 }
 
-/** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */
+/** Computes the next time with node-cron, which reads the system clock; tests of the loop pass their own function. */
 export function cronTimeAfterNow(poll: CronPoll, afterMs: number): number {
   const options = poll.timeZone === undefined ? {} : { timezone: poll.timeZone };
   const task = createTask(poll.expression, () => undefined, options);
-  // A timer may fire a little before its time: then the next time is the one that this poll was for. When no
-  // time is later, the clock was set back, and the poll comes by the new time.
+  // A timer may fire early: then the first time is that of the last poll. If no time is later than `afterMs`, the clock was set
+  // back, and the new time counts.
   const times = task.getNextRuns(2);
   const next = times.find((one) => one.getTime() > afterMs) ?? times.at(-1);
   void task.destroy();

@@ -1,5 +1,5 @@
-// Asks the probes of groups with `probe.every` again between activations, each group at its own phase, as long as the agent
-// runs. Owns when; what an answer means is notify's. Never holds another job up, and never while the host is paused.
+// Repeats the probes of groups with `probe.every` between activations, each group at its own phase. agent/notify evaluates the
+// answers. A probe never blocks another job, and none runs while the host is paused.
 import { once } from 'node:events';
 import { nextPollAt, phaseMs } from '../../core/cycle/schedule.js';
 import { maxTimerMs } from '../../platform/time/clock.js';
@@ -13,24 +13,24 @@ import type { Ledger } from '../state/ledger.js';
 import { isStateVanished } from './vanished-state.js';
 
 export interface ProberOptions {
-  /** Asked before each probe: a reload may have replaced it. */
+  /** Called before each probe, because a reload may have replaced the host. */
   readonly host: () => Host;
-  /** Gives each group its phase, with the group's name. */
+  /** Determines the phase of each group, together with its name. */
   readonly installId: string;
   readonly exclusive: Exclusive;
-  /** Something was asked, and may be known again. */
+  /** Called after each probe. */
   readonly onAsked: () => void;
   readonly stop: AbortSignal;
-  /** For tests: in place of every `probe.every`, which may be no shorter than 30 s. */
+  /** For tests: replaces every `probe.every`, which is at least 30 s otherwise. */
   readonly everyMs?: number | undefined;
 }
 
 export interface Prober {
-  /** Asks at its times until the agent is told to end; never rejects. */
+  /** Runs the due probes until the stop request; never rejects. */
   run(): Promise<void>;
   /** Epoch milliseconds of the last right answer, by the keys of the workers. */
   provenAtMs(): ReadonlyMap<string, number>;
-  /** The configuration is another one: so are the times. */
+  /** Schedules by the new configuration. */
   reloaded(): void;
 }
 
@@ -66,7 +66,7 @@ export function createProber(options: ProberOptions): Prober {
   };
 }
 
-/** @returns by the names of the groups: a time that is known stays, for a long job must not let one be missed for ever */
+/** @returns the next times by group name. A known time is kept, so that a long job cannot postpone a probe for ever */
 function timesOf(
   { config, ledger, clock }: Host,
   known: ReadonlyMap<string, number>,
@@ -85,7 +85,7 @@ function timesOf(
         : nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${installId}/${name}`, everyMs) });
     const next = Math.min(repeatAtMs, secondProbeAtMs(ledger.read(), name, nowMs));
     if (!Number.isFinite(next)) continue;
-    // The clock may have been set back, or the interval made shorter.
+    // Take the earlier time: the clock may have been set back, or the interval may be shorter now.
     times.set(name, Math.min(known.get(name) ?? next, next));
   }
   return times;
@@ -93,13 +93,13 @@ function timesOf(
 
 const lateProbeGapMs = 5000;
 
-/** @returns when the probe of a group is asked after a way back; Infinity where it is not */
+/** @returns the time of the second probe of a group after a restore, in epoch milliseconds; Infinity for none */
 function secondProbeAtMs({ workers }: Ledger, name: string, nowMs: number): number {
   const times = Object.entries(workers).flatMap(([key, { secondProbe, goneAtMs }]) =>
     groupOf(key) === name && goneAtMs === undefined && secondProbe !== undefined ? [secondProbe.atMs] : [],
   );
   const atMs = Math.min(...times);
-  // One that is late may be a host that is paused.
+  // A probe can be late because the host is paused.
   return atMs > nowMs ? atMs : nowMs + lateProbeGapMs;
 }
 

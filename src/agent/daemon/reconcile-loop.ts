@@ -1,5 +1,5 @@
-// What the agent does for its workers apart from cycles: it looks who is there, notifies who is pending, each in its own
-// time, and runs the loaders that a new boot still needs. Owns when; who is notified, and of what, is reconcile's.
+// Reconciles workers between cycles: reads the members of each group, notifies pending workers with a backoff for each, and runs the
+// loaders that are pending after a boot. Schedules only: notify/reconcile.ts decides which workers are notified.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -13,71 +13,71 @@ import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
-export interface Turn {
-  /** The ledger says something else about workers than before. */
-  readonly news: 'yes' | 'no';
-  /** Why a loader is still pending. */
+export interface ReconcileRound {
+  /** True if the ledger of the workers or the pending loader changed. */
+  readonly hasChanged: boolean;
+  /** The problem of a loader that is still pending; undefined for none. */
   readonly loader: Problem | undefined;
 }
 
-export interface Settler {
-  /** One turn; its caller sees to it that nothing else moves the policy meanwhile. Never rejects. */
-  turn(
+export interface Reconciler {
+  /** Runs one round. The caller holds the job lock, so that no other job moves the policy. Never rejects. */
+  runRound(
     host: Host,
     options: { readonly signal: AbortSignal; readonly loader: Problem | undefined },
-  ): Promise<Turn>;
+  ): Promise<ReconcileRound>;
 }
 
-/** A worker refused what is active already, long after its cycle. */
+/** Called when a worker refuses the active release after the end of its cycle. */
 type OnRefused = (host: Host, refusal: WritError) => Promise<void>;
 
-/** How often an agent looks after its workers by itself. */
-export interface SettleIntervals {
-  /** A turn is as often as a worker may wait that has just appeared. */
-  readonly turnEveryMs: number;
-  /** Whether those who answered live: some drivers connect to a worker to see it. */
-  readonly doubtEveryMs: number;
-  /** However long it takes to read a set, it is read as often as that. */
+/** The intervals of the reconcile loop, in milliseconds. */
+export interface ReconcileIntervals {
+  /** Between two rounds: the longest time until a new worker is notified. */
+  readonly roundEveryMs: number;
+  /** Between two liveness checks of confirmed workers, for which some drivers connect to them. */
+  readonly livenessEveryMs: number;
+  /** The longest time between two reads of a worker group, however long a read takes. */
   readonly maxReadGapMs: number;
 }
 
-/** @returns how often at least the process of each worker is looked at, in milliseconds */
+/** @returns the longest time between two checks of the process of each worker, in milliseconds */
 export function identityGapMs({ isBaking }: { readonly isBaking: boolean }): number {
   return isBaking ? 2000 : 60_000;
 }
 
-export const usualIntervals: SettleIntervals = {
-  turnEveryMs: 5000,
-  doubtEveryMs: identityGapMs({ isBaking: false }),
+export const usualIntervals: ReconcileIntervals = {
+  roundEveryMs: 5000,
+  livenessEveryMs: identityGapMs({ isBaking: false }),
   maxReadGapMs: identityGapMs({ isBaking: false }),
 };
-/** A set that takes long to read, as one by a command, is read at most this part of the time. */
+/** The read of a slow group, as one by a command, takes at most one part in `readShare` of the time. */
 const readShare = 20;
 
-interface Later {
+interface RetryTime {
   readonly tries: number;
-  /** By the monotonic clock. */
+  /** In milliseconds of the monotonic clock. */
   readonly notBeforeMs: number;
 }
 
-const atOnce: Later = { tries: 0, notBeforeMs: 0 };
+const immediately: RetryTime = { tries: 0, notBeforeMs: 0 };
 
-export interface SettlerOptions {
+export interface ReconcilerOptions {
   readonly onRefused?: OnRefused;
-  /** Left out: the usual ones. */
-  readonly intervals?: SettleIntervals | undefined;
-  /** Whether a release is in its bake time, when workers are looked at more often; left out: never. */
+  /** Undefined: `usualIntervals`. */
+  readonly intervals?: ReconcileIntervals | undefined;
+  /** Returns true if a release is in its bake time, when workers are checked more often; undefined: never. */
   readonly isBaking?: ((host: Host) => boolean) | undefined;
 }
 
-/** @returns a settler that remembers when each set was read, and for how long */
-export function createSettler({
+/** @returns a reconciler that remembers the next read of each group, and the last liveness check */
+export function createReconciler({
   onRefused,
   intervals = usualIntervals,
   isBaking = () => false,
-}: SettlerOptions = {}): Settler {
-  const sets = new Map<string, Later>();
-  let loading = atOnce;
+}: ReconcilerOptions = {}): Reconciler {
+  const sets = new Map<string, RetryTime>();
+  let loading = immediately;
   let doubtedAtMs = Number.NEGATIVE_INFINITY;
   const loadPending = async (
     host: Host,
@@ -87,42 +87,43 @@ export function createSettler({
     if (loader === undefined && host.ledger.read().loadPending !== true) return undefined;
     if (loading.notBeforeMs > host.clock.monotonicMs()) return loader;
     const left = await loadAtBoot(host, { cycle: newCycleId(), signal });
-    loading = left === undefined ? atOnce : later(loading.tries + 1, host.clock);
+    loading = left === undefined ? immediately : retryAfter(loading.tries + 1, host.clock);
     return left;
   };
-  const settle = async (host: Host, signal: AbortSignal): Promise<void> => {
+  const reconcile = async (host: Host, signal: AbortSignal): Promise<void> => {
     const nowMs = host.clock.monotonicMs();
-    const gapMs = isBaking(host) ? identityGapMs({ isBaking: true }) : intervals.doubtEveryMs;
+    const gapMs = isBaking(host) ? identityGapMs({ isBaking: true }) : intervals.livenessEveryMs;
     const livenessCheck = nowMs >= doubtedAtMs + gapMs ? 'all' : 'departed';
     if (livenessCheck === 'all') doubtedAtMs = nowMs;
     const groups = host.groups.filter(
-      ({ config, driver }) => driver !== undefined && (sets.get(config.name) ?? atOnce).notBeforeMs <= nowMs,
+      ({ config, driver }) =>
+        driver !== undefined && (sets.get(config.name) ?? immediately).notBeforeMs <= nowMs,
     );
     if (groups.length === 0 && notifiableWorkers(host.ledger.read(), host.clock.nowMs()).size === 0) return;
-    const readMs = await settleApart(host, { groups, signal, livenessCheck, onRefused });
-    for (const { config } of groups) noteRead(host, config.name, sets, { readMs, intervals });
+    const readMs = await reconcileGroups(host, { groups, signal, livenessCheck, onRefused });
+    for (const { config } of groups) scheduleNextRead(host, config.name, sets, { readMs, intervals });
   };
   return {
-    turn: async (host, { signal, loader }) => {
-      const before = workersText(host.ledger.read());
+    runRound: async (host, { signal, loader }) => {
+      const before = workersFingerprint(host.ledger.read());
       const left = await loadPending(host, loader, signal);
-      await settle(host, signal);
-      const isNews = workersText(host.ledger.read()) !== before || left !== loader;
-      return { news: isNews ? 'yes' : 'no', loader: left };
+      await reconcile(host, signal);
+      const hasChanged = workersFingerprint(host.ledger.read()) !== before || left !== loader;
+      return { hasChanged, loader: left };
     },
   };
 }
 
-function later(tries: number, clock: Clock, afterMs = notifyDelayMs(tries)): Later {
+function retryAfter(tries: number, clock: Clock, afterMs = notifyDelayMs(tries)): RetryTime {
   return { tries, notBeforeMs: clock.monotonicMs() + afterMs };
 }
 
-function workersText({ workers, unreadSets }: Ledger): string {
+function workersFingerprint({ workers, unreadSets }: Ledger): string {
   return JSON.stringify([workers, unreadSets]);
 }
 
-/** @returns how long it took to read each set */
-async function settleApart(
+/** @returns the duration of the read of each group, in milliseconds */
+async function reconcileGroups(
   host: Host,
   {
     onRefused,
@@ -134,7 +135,7 @@ async function settleApart(
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
-    const settled = await reconcileWorkers(host, {
+    const reconciled = await reconcileWorkers(host, {
       ...{
         ...options,
         nextNotificationId: notificationIds(cycle),
@@ -143,9 +144,9 @@ async function settleApart(
       },
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });
-    endBlockOfWorkers(host, settled.problems);
-    report(host, cycle, settled);
-    return settled.readMs;
+    endBlockOfWorkers(host, reconciled.problems);
+    recordResults(host, cycle, reconciled);
+    return reconciled.readMs;
   } catch (error) {
     host.log.warn({ err: error }, 'pending workers could not be notified');
     return new Map();
@@ -154,24 +155,24 @@ async function settleApart(
   }
 }
 
-function noteRead(
+function scheduleNextRead(
   { ledger, clock }: Host,
   name: string,
-  sets: Map<string, Later>,
-  { readMs, intervals }: Pick<ReconcileResult, 'readMs'> & { readonly intervals: SettleIntervals },
+  sets: Map<string, RetryTime>,
+  { readMs, intervals }: Pick<ReconcileResult, 'readMs'> & { readonly intervals: ReconcileIntervals },
 ): void {
   if (ledger.read().unreadSets?.[name] !== undefined) {
-    sets.set(name, later((sets.get(name) ?? atOnce).tries + 1, clock));
+    sets.set(name, retryAfter((sets.get(name) ?? immediately).tries + 1, clock));
     return;
   }
-  const { turnEveryMs, maxReadGapMs } = intervals;
+  const { roundEveryMs: turnEveryMs, maxReadGapMs } = intervals;
   const waitMs = Math.min((readMs.get(name) ?? 0) * readShare, maxReadGapMs);
-  // What is read within a turn's time is read at each turn.
-  sets.set(name, waitMs <= turnEveryMs ? atOnce : later(0, clock, waitMs));
+  // A group with a wait shorter than a round is read in every round.
+  sets.set(name, waitMs <= turnEveryMs ? immediately : retryAfter(0, clock, waitMs));
 }
 
-/** Who could not be notified again is no news: the ledger has since when, and how often. */
-function report(host: Host, cycle: string, { results, problems }: ReconcileResult): void {
+/** Logs and records the results. Leaves workers that were unreachable again out of the history, because the ledger counts them. */
+function recordResults(host: Host, cycle: string, { results, problems }: ReconcileResult): void {
   if (results.length === 0) return;
   const reason = 'workers that were pending';
   host.log.info({ cycle, results, problems }, reason);
@@ -179,29 +180,30 @@ function report(host: Host, cycle: string, { results, problems }: ReconcileResul
   if (workers.length > 0) recordEvent(host, { cycle, trigger: 'pending', reason, workers, problems });
 }
 
-export interface SettleLoopOptions {
+export interface ReconcileLoopOptions {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly stop: AbortSignal;
-  /** What else is done between polls, before each wait and after each turn. */
+  /** Other work between polls, before each wait. */
   readonly before: () => Promise<void>;
+  /** Other work between polls, after each round. */
   readonly after: () => Promise<void>;
-  readonly turn: () => Promise<void>;
-  /** Left out: the usual one. */
-  readonly turnEveryMs?: number | undefined;
-  /** Whether a release is in its bake time; left out: never. */
+  readonly runRound: () => Promise<void>;
+  /** Undefined: that of `usualIntervals`. */
+  readonly roundEveryMs?: number | undefined;
+  /** Returns true if a release is in its bake time; undefined: never. */
   readonly isBaking?: (() => boolean) | undefined;
 }
 
-/** Turn after turn until it is stopped. */
-export async function runSettleLoop(options: SettleLoopOptions): Promise<void> {
-  const { clock, stop, before, after, turn, isBaking = () => false } = options;
-  const { turnEveryMs = usualIntervals.turnEveryMs } = options;
+/** Runs rounds until the stop request. */
+export async function runReconcileLoop(options: ReconcileLoopOptions): Promise<void> {
+  const { clock, stop, before, after, runRound, isBaking = () => false } = options;
+  const { roundEveryMs: turnEveryMs = usualIntervals.roundEveryMs } = options;
   while (!stop.aborted) {
     await before();
     const gapMs = isBaking() ? identityGapMs({ isBaking: true }) : turnEveryMs;
     await clock.sleep(Math.min(gapMs, turnEveryMs), stop);
     if (stop.aborted) return;
-    await turn();
+    await runRound();
     await after();
   }
 }

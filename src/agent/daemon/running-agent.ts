@@ -1,5 +1,5 @@
-// The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
-// things and the states init, run, shutdown, stop; every decision is elsewhere.
+// The running agent: recovers the host, then polls and serves requests until the stop request. Controls the order of these steps and
+// the states init, run, shutdown and stop; other modules decide everything else.
 import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
@@ -29,17 +29,17 @@ import type { Host } from '../state/host.js';
 import { type AgentCalls, type AgentOptions, type AgentParts, composeAgent } from './compose.js';
 import { requireState } from './vanished-state.js';
 
-/** One agent, from recovery to its end; made by `runAgent`, which holds the lock. */
+/** One agent, from its recovery to its end. `runAgent` creates it and holds the lock. */
 export class RunningAgent {
   readonly #options: AgentOptions;
   readonly #parts: AgentParts;
   readonly #recorder = createRecorder();
   #host: Host;
-  /** Of the configuration file, as it was read. */
+  /** The digest of the configuration file at its last read. */
   #digest: string;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #waitingReload: { readonly askers: ReloadAsker[]; readonly done: Promise<void> } | undefined;
+  #waitingReload: { readonly askers: ReloadCaller[]; readonly done: Promise<void> } | undefined;
   readonly #problems: AgentCalls['problems'] = new Map();
 
   constructor(options: AgentOptions, { host, digest }: { readonly host: Host; readonly digest: string }) {
@@ -52,7 +52,7 @@ export class RunningAgent {
       status: (held) => this.#status(held),
       publishStatus: () => this.#publishStatus(),
       note: (end, asked) => this.#note(end, asked),
-      noteLook: (look) => this.#noteLook(look),
+      recordScrub: (scan) => this.#recordScrub(scan),
       problems: this.#problems,
       reload: (caller, follow) => this.#reload(caller, follow),
     });
@@ -60,9 +60,9 @@ export class RunningAgent {
 
   async run(): Promise<void> {
     const { version, onReload } = this.#options;
-    const { runner, poller, scrubber, prober, bakeWatcher, fleet, settleUntilStopped, handlers } =
+    const { runner, poller, scrubber, prober, bakeWatcher, fleet, reconcileUntilStopped, handlers } =
       this.#parts;
-    // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
+    // Listen from the beginning, because a SIGHUP during the recovery would end the process otherwise.
     const pull = () => pullUnlessStopping(runner, 'reload');
     const stopReloads = onReload(() => void this.#reload({}, pull).catch(() => undefined));
     try {
@@ -75,7 +75,7 @@ export class RunningAgent {
       try {
         await Promise.all([
           poller.run(runner),
-          settleUntilStopped(),
+          reconcileUntilStopped(),
           scrubber.run(),
           prober.run(),
           bakeWatcher.run(),
@@ -85,7 +85,7 @@ export class RunningAgent {
       } finally {
         this.#enter('shutdown');
         await runner.idle();
-        // The last jobs have ended, and their answers are still to be sent.
+        // The last jobs have ended: send their responses before the sockets close.
         await this.#host.clock.sleep(0);
         await sockets.close();
         this.#enter('stop');
@@ -108,7 +108,7 @@ export class RunningAgent {
   async #recover(): Promise<void> {
     const host = this.#host;
     const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
-    // Not before: how the last agent ended is in the status that this one replaces.
+    // Not earlier: the start reads the end of the previous agent from the status file that this state replaces.
     this.#enter('init');
     const { recovered, repaired, restored, damage, notLoaded } = await starting;
     if (recovered !== undefined) this.#note(recovered, {});
@@ -119,18 +119,18 @@ export class RunningAgent {
     announceActiveGeneration(host);
   }
 
-  /** Every end of a cycle or a rollback comes by here: log, history, status. */
+  /** Records every end of a cycle or a rollback in log, history and status. */
   #note(end: CycleEnd, asked: CycleOrigin): void {
     if (!isOfOrder(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
-    // After a way back too a probe is asked soon.
+    // Run the probes soon, also after a restore.
     if (end.result.changed || end.result.outcome === 'rolled-back') this.#parts.bakeBegan();
     this.#parts.observers.onCycle(end);
     this.#publishStatus();
   }
 
-  #noteLook({ repair }: ScrubResult): void {
+  #recordScrub({ repair }: ScrubResult): void {
     this.#problems.delete('damage');
     if (repair !== undefined) {
       this.#last = repair.result;
@@ -142,7 +142,7 @@ export class RunningAgent {
   #status(held: readonly GenerationUserStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
     const { version, leftOut, configPath, log } = this.#options;
-    // A reload that was refused says more of it.
+    // A failed reload is already reported with more details.
     const changed = this.#problems.has('reload') ? undefined : changeOfFile(configPath, this.#digest);
     return statusReport(this.#host, {
       version,
@@ -179,11 +179,11 @@ export class RunningAgent {
   }
 
   /**
-   * At most one waits, and answers all who ask meanwhile: a storm of signals keeps no request from its turn. It is given up
-   * when all of them were clients that have gone.
-   * A configuration with a mistake changes nothing: the agent goes on with the one it has, and reports so at once.
-   * @param follow called in the turn of the reload: a cycle that it asks for is also that of each request that was interrupted
-   * @throws WritError what is wrong with it; in log and status already
+   * Reloads the configuration. At most one reload waits and serves all callers that arrive until it runs, so that many signals do not
+   * delay other requests. It is dropped if all its callers were clients that have disconnected. With an invalid configuration the
+   * agent keeps the old one and reports the error at once.
+   * @param follow called while the reload holds the job lock: a cycle that it requests also serves the requests it interrupted
+   * @throws WritError the error of the configuration, which log and status have already
    */
   async #reload<T>(
     { onEvent, gone }: Partial<Pick<Caller, 'onEvent' | 'gone'>>,
@@ -192,11 +192,11 @@ export class RunningAgent {
     let following: Promise<T> | undefined;
     const onReloaded = (): void => {
       following = follow();
-      // Handled below, after the turn.
+      // Its error is handled below, after the reload.
       following.catch(() => undefined);
     };
     if (this.#waitingReload === undefined) {
-      const waiting: ReloadAsker[] = [];
+      const waiting: ReloadCaller[] = [];
       this.#waitingReload = { askers: waiting, done: this.#queueReload(waiting) };
     }
     const { askers, done } = this.#waitingReload;
@@ -206,12 +206,12 @@ export class RunningAgent {
     return following ?? follow();
   }
 
-  /** A mistake is reported in a short turn, because nothing is replaced then. */
-  async #queueReload(askers: readonly ReloadAsker[]): Promise<void> {
+  /** Reports an invalid configuration in a short job, because nothing is replaced then. */
+  async #queueReload(askers: readonly ReloadCaller[]): Promise<void> {
     const { runner, observers } = this.#parts;
     const { configPath } = this.#options;
     observers.onReload('began');
-    const find = (): Change => findChange(configPath, this.#digest);
+    const find = (): ConfigFileState => examineConfigFile(configPath, this.#digest);
     const found = find();
     if (found.kind === 'mistake')
       await runner.runShort(async () => {
@@ -220,16 +220,16 @@ export class RunningAgent {
         this.#waitingReload = undefined;
         throw this.#refuseReload(change.error);
       });
-    // A download by the old configuration may take hours, and a new one may replace its server.
+    // Interrupt a download of the old configuration, which may take hours, because the new one may name another server.
     const run = found.kind === 'none' ? runner.preempt : runner.preemptAlways;
     return this.#reloadInTurn(askers, run);
   }
 
-  async #reloadInTurn(askers: readonly ReloadAsker[], run: Exclusive): Promise<void> {
+  async #reloadInTurn(askers: readonly ReloadCaller[], run: Exclusive): Promise<void> {
     const { observers, scrubber, prober, bakeWatcher, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     return run(async () => {
-      // From here on the file is read: who asks now needs another one.
+      // The file is read now: a caller that arrives from here on needs another reload.
       this.#waitingReload = undefined;
       try {
         requirePresent(askers.map(({ gone }) => gone));
@@ -259,7 +259,7 @@ export class RunningAgent {
     });
   }
 
-  /** @returns what the caller throws */
+  /** Reports a failed reload. @returns the error for the caller to throw */
   #refuseReload(error: unknown): WritError {
     const problem = toWritError(error);
     this.#options.log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
@@ -270,14 +270,16 @@ export class RunningAgent {
   }
 }
 
-interface ReloadAsker {
+interface ReloadCaller {
   readonly gone: AbortSignal | undefined;
   readonly onReloaded: () => void;
 }
 
-type Change = { readonly kind: 'none' | 'other' } | { readonly kind: 'mistake'; readonly error: WritError };
+type ConfigFileState =
+  | { readonly kind: 'none' | 'other' }
+  | { readonly kind: 'mistake'; readonly error: WritError };
 
-function findChange(path: string, digest: string): Change {
+function examineConfigFile(path: string, digest: string): ConfigFileState {
   if (changeOfFile(path, digest) === undefined) return { kind: 'none' };
   try {
     loadForAgent(path, silentLog());

@@ -1,5 +1,5 @@
-// Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
-// when somebody asks. Owns the times; what a look finds and repairs is scrub's.
+// Scrubs the active policy periodically, in the background and at a bounded rate, and scans it for `writ verify`. Schedules only:
+// integrity/scrub.ts compares and repairs.
 import { isWritError } from '../../core/errors.js';
 import { computeScrubDelayMs } from '../../core/status/scrub-state.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
@@ -17,23 +17,23 @@ import type { Host } from '../state/host.js';
 import { isStateVanished, requireState, vanishedGapMs } from './vanished-state.js';
 
 export interface ScrubberOptions {
-  /** Asked before each look: a reload may have replaced it. */
+  /** Called before each scan, because a reload may have replaced the host. */
   readonly host: () => Host;
   readonly runner: Pick<CycleRunner, 'preempt' | 'runShort' | 'watch'>;
-  /** Notified of each look that came to its end. */
-  readonly onLook: (look: ScrubResult) => void;
+  /** Called with the result of each complete scan. */
+  readonly onScan: (scan: ScrubResult) => void;
   readonly stop: AbortSignal;
 }
 
 export interface Scrubber {
-  /** Looks at its times until the agent is told to end; never rejects. */
+  /** Scrubs at its times until the stop request; never rejects. */
   run(): Promise<void>;
-  /** `writ verify`. @throws WritError as verifyPolicy; INTERRUPTED when its client has gone before a turn that it waits for */
+  /** Runs `writ verify`. @throws WritError as verifyPolicy; INTERRUPTED if the client disconnects while the request waits */
   verify(
     wanted: { readonly repair: boolean; readonly by: string },
     caller: Pick<Caller, 'onEvent' | 'gone'>,
   ): Promise<VerifyResult>;
-  /** The configuration is another one: the next time is another one too. */
+  /** Schedules by the new configuration. */
   reloaded(): void;
 }
 
@@ -46,19 +46,22 @@ export function createScrubber(options: ScrubberOptions): Scrubber {
         waiting = new AbortController();
         const { clock } = host();
         using sooner = joinSignals(stop, waiting.signal);
-        await clock.sleep(untilNextLook(host()), sooner.signal);
+        await clock.sleep(scrubDelayMs(host()), sooner.signal);
         if (stop.aborted || waiting.signal.aborted) continue;
         if (isStateVanished(host())) await clock.sleep(vanishedGapMs, sooner.signal);
-        else await lookOnce(options);
+        else await scrubOnce(options);
       }
     },
     verify: async ({ repair, by }, caller) => {
       requireState(host());
-      const { onLook, runner } = options;
+      const { onScan, runner } = options;
       const { onEvent } = caller;
-      const exclusive = whilePresent(repair ? preemptReporting(runner, onEvent) : runner.runShort, caller);
+      const exclusive = unlessClientGone(
+        repair ? preemptReporting(runner, onEvent) : runner.runShort,
+        caller,
+      );
       const asked = { by, repair: repair ? 'yes' : 'no', signal: stop, onEvent } as const;
-      return verifyPolicy({ ...asked, host, onLook, exclusive });
+      return verifyPolicy({ ...asked, host, onScan, exclusive });
     },
     reloaded: () => waiting.abort(),
   };
@@ -78,28 +81,28 @@ function preemptReporting(
   };
 }
 
-/** Reading needs no turn. A repair of a client that has gone is not begun. */
-function whilePresent(exclusive: Exclusive, { gone }: Pick<Caller, 'gone'>): Exclusive {
+/** Rejects a job of a client that disconnected while it waited, so that no repair begins for it. */
+function unlessClientGone(exclusive: Exclusive, { gone }: Pick<Caller, 'gone'>): Exclusive {
   return (job) =>
-    exclusive((hear) => {
+    exclusive((onJobEvent) => {
       requirePresent([gone]);
-      return job(hear);
+      return job(onJobEvent);
     });
 }
 
-function untilNextLook({ clock, config, ledger }: Host): number {
+function scrubDelayMs({ clock, config, ledger }: Host): number {
   const { everyMs } = config.scrub;
   if (everyMs === undefined) return maxTimerMs;
   return computeScrubDelayMs(ledger.read().scrub, { everyMs, nowMs: clock.nowMs() });
 }
 
-/** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */
-async function lookOnce({ host, runner, onLook, stop }: ScrubberOptions): Promise<void> {
+/** Scrubs once. Logs an error and does not throw it, because the next scrub tries again. */
+async function scrubOnce({ host, runner, onScan, stop }: ScrubberOptions): Promise<void> {
   const { clock, config, log } = host();
   const { everyMs, bytesPerSecond } = config.scrub;
   if (everyMs === undefined) return;
   try {
-    const look = await scrub(host, {
+    const scan = await scrub(host, {
       cycle: newCycleId(),
       contents: 'digests',
       pace: boundedPace({ clock, bytesPerSecond, signal: stop }),
@@ -108,12 +111,12 @@ async function lookOnce({ host, runner, onLook, stop }: ScrubberOptions): Promis
       signal: stop,
       exclusive: runner.preempt,
     });
-    log.info({ outcome: look.outcome, found: look.damage.length }, 'scanned the policy on disk');
-    onLook(look);
+    log.info({ outcome: scan.outcome, found: scan.damage.length }, 'scanned the policy on disk');
+    onScan(scan);
   } catch (error) {
     if (isWritError(error) && error.code === 'INTERRUPTED') return;
     log.error({ err: error }, 'the policy on disk could not be scanned');
-    // A disk that cannot be read is not read again without a pause.
+    // Wait, so that a disk that cannot be read is not read again at once.
     await clock.sleep(everyMs, stop);
   }
 }

@@ -27,7 +27,7 @@ export interface VerifyOptions {
   readonly onEvent: (event: CycleEventLine) => void;
   readonly exclusive: Exclusive;
   /** Called with the result of the scrub of the active generation. */
-  readonly onLook?: (scan: ScrubResult) => void;
+  readonly onScan?: (scan: ScrubResult) => void;
 }
 
 /** @returns the result of `writ verify`. @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED if the scan itself is impossible */
@@ -41,7 +41,7 @@ export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult
     pace: unboundedPace(options.signal),
     download: 'yes',
   });
-  options.onLook?.(scan);
+  options.onScan?.(scan);
   const backups = await verifyBackups(host, options);
   const active = await activeInTheEnd(host(), scan, options);
   const generations = [...active, ...backups.generations];

@@ -5,8 +5,8 @@ import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js';
-import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
-import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
+import { recordPendingRestore } from '../../../src/agent/daemon/pending-restore.js';
+import { createReconciler } from '../../../src/agent/daemon/reconcile-loop.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
@@ -93,7 +93,7 @@ class HistoryWorld {
   readonly #leaving = new Map<number, number>();
   #host: Host;
   #turn: () => Promise<number>;
-  #settler: ReturnType<typeof createSettler>;
+  #settler: ReturnType<typeof createReconciler>;
   #exit = createWithdrawnExit();
   #serial = 0;
   #polledAtMs = 0;
@@ -365,13 +365,13 @@ class HistoryWorld {
     if (restored !== undefined) this.#restored(restored);
   }
 
-  #startLoops(host: Host): [() => Promise<number>, ReturnType<typeof createSettler>] {
+  #startLoops(host: Host): [() => Promise<number>, ReturnType<typeof createReconciler>] {
     const turn = createBakeTurn({
       ...{ host: () => host, exclusive: exclusiveAlone, stop: new AbortController().signal },
       onRestored: (end) => this.#restored(end),
       onNews: () => undefined,
     });
-    const settler = createSettler({
+    const settler = createReconciler({
       isBaking: () => host.ledger.read().bakes !== undefined,
       onRefused: leaveWhenRefused(() => undefined),
     });
@@ -400,11 +400,11 @@ class HistoryWorld {
       this.#tick();
       this.#noteFailures();
       if (this.#now() - this.#polledAtMs >= pollMs) await this.#poll();
-      await recordTurn({
+      await recordPendingRestore({
         ...{ host: () => this.#host, stop: new AbortController().signal },
-        ...{ note: () => undefined, onNews: () => undefined },
+        ...{ note: () => undefined, onChange: () => undefined },
       });
-      await this.#settler.turn(this.#host, { signal: new AbortController().signal, loader: undefined });
+      await this.#settler.runRound(this.#host, { signal: new AbortController().signal, loader: undefined });
       this.#askProbe();
       this.#isWatching = true;
       await this.#turn();

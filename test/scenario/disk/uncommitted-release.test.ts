@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
+import { recordPendingRestore } from '../../../src/agent/daemon/pending-restore.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { confirms } from '../../kit/workers/scripted-driver.js';
@@ -46,9 +46,9 @@ async function fullAtCommit(): Promise<Scene> {
 }
 
 const record = ({ test }: BakingHost) =>
-  recordTurn({
+  recordPendingRestore({
     ...{ host: () => test.host, stop: new AbortController().signal },
-    ...{ note: () => undefined, onNews: () => undefined },
+    ...{ note: () => undefined, onChange: () => undefined },
   });
 
 const hasJournal = ({ test }: BakingHost): boolean => fs.existsSync(test.host.paths.journal);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { handleResume } from '../../../src/agent/control/operator-requests.js';
-import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { createReconciler } from '../../../src/agent/daemon/reconcile-loop.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { recoverHost } from '../../../src/agent/startup/recover-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
@@ -95,7 +95,7 @@ describe('a block that a worker caused', () => {
     using _ = test;
     driver.workers.set('a', confirms);
     driver.processes.set('a', '77@1');
-    await createSettler().turn(test.host, { signal: new AbortController().signal, loader: undefined });
+    await createReconciler().runRound(test.host, { signal: new AbortController().signal, loader: undefined });
     assert.equal(block(test), undefined);
   });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { createReconciler } from '../../../src/agent/daemon/reconcile-loop.js';
 import { resume } from '../../../src/agent/select/pause.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
@@ -235,16 +235,16 @@ describe('a deferral (exit 75)', () => {
     fs.rmSync(ready);
     const result = await test.pull();
     assert.deepEqual([result.exitCode, test.host.ledger.read().blocked], [8, undefined]);
-    const settler = createSettler();
+    const settler = createReconciler();
     const { signal } = new AbortController();
-    const first = await settler.turn(test.host, { signal, loader: undefined });
+    const first = await settler.runRound(test.host, { signal, loader: undefined });
     assert.equal(first.loader?.code, 'LOADER_PENDING');
     fs.writeFileSync(ready, '');
     await test.clock.advance(5000);
-    const second = await settler.turn(test.host, { signal, loader: first.loader });
+    const second = await settler.runRound(test.host, { signal, loader: first.loader });
     assert.deepEqual(
-      [second.loader, second.news, test.host.ledger.read().loadPending],
-      [undefined, 'yes', undefined],
+      [second.loader, second.hasChanged, test.host.ledger.read().loadPending],
+      [undefined, true, undefined],
     );
   });
 

@@ -1,8 +1,8 @@
 // How often an agent of a cell looks after its daemon: as everywhere, or as quickly as CI has time for. Pure.
 
 export interface Intervals {
-  readonly turnEveryMs: number;
-  readonly doubtEveryMs: number;
+  readonly roundEveryMs: number;
+  readonly livenessEveryMs: number;
   readonly maxReadGapMs: number;
   readonly probeEveryMs: number;
 }
@@ -12,8 +12,8 @@ export type Pace = 'quick' | 'real';
 
 /** Below the 30 s that a configuration may set. */
 export const quickIntervals: Intervals = {
-  turnEveryMs: 1000,
-  doubtEveryMs: 1000,
+  roundEveryMs: 1000,
+  livenessEveryMs: 1000,
   maxReadGapMs: 1000,
   probeEveryMs: 1000,
 };

@@ -11,7 +11,7 @@ interface Polled {
   readonly at: number[];
 }
 
-/** Runs the loop for so many polls on a clock that a sleep moves. */
+/** Runs the loop for a number of polls on a clock that each sleep advances. */
 async function polls(count: number, options: Partial<PollLoopOptions>): Promise<Polled> {
   const clock = fakeClock({ nowMs: startMs, mode: 'skip' });
   const stop = new AbortController();
@@ -46,7 +46,7 @@ describe('the poll loop', () => {
     assert.deepEqual(gaps(polled).slice(1), [10, 10]);
   });
 
-  it('comes back soon after one failure, and ever later after more', async () => {
+  it('polls again soon after one failure, and with a longer delay after each further one', async () => {
     const all = gaps(await polls(6, { isAnythingActive: () => true, onPoll: async () => 'failed' }));
     assert.ok(all[0]! <= 0.5, String(all[0]));
     assert.deepEqual(all.slice(2), [20, 30, 40]);
@@ -64,7 +64,7 @@ describe('the poll loop', () => {
     }
   });
 
-  it('polls by the expression, each time once', async () => {
+  it('polls once at each time of the expression', async () => {
     const polled = await polls(4, {
       poll: { kind: 'cron', expression: '* * * * *' },
       isAnythingActive: () => true,
@@ -81,7 +81,7 @@ describe('the poll loop', () => {
   });
 });
 
-describe('the poll loop, when the clock is set', () => {
+describe('the poll loop, after the clock was set', () => {
   async function pollsAfter(stepMs: number, retryAfterUntilMs?: number): Promise<readonly number[]> {
     const clock = fakeClock({ nowMs: startMs });
     const stop = new AbortController();
@@ -108,29 +108,29 @@ describe('the poll loop, when the clock is set', () => {
     return at;
   }
 
-  it('polls within a minute, whether it is set forward or back', async () => {
+  it('polls within a minute after a step forward or back', async () => {
     assert.deepEqual(await pollsAfter(360 * minuteMs), [0, 1]);
     assert.deepEqual(await pollsAfter(-360 * minuteMs), [0, 1]);
   });
 
-  it('does not poll by it where it is slewed, or before a Retry-After', async () => {
+  it('does not poll because of a slewed clock, or before a Retry-After', async () => {
     assert.deepEqual(await pollsAfter(1000), [0]);
     const untilMs = startMs + 365 * minuteMs;
     assert.deepEqual((await pollsAfter(360 * minuteMs, untilMs)).slice(-1), [5]);
   });
 });
 
-describe('a stored Retry-After that is further ahead than any that counts', () => {
+describe('a stored Retry-After that is too far ahead', () => {
   const years = (): number => startMs + 10 * 365 * 24 * 60 * minuteMs;
 
-  it('is of a clock that was set back since, and silences nobody', async () => {
+  it('is ignored, because the clock was set back since', async () => {
     assert.deepEqual((await polls(1, { retryAfterUntilMs: years })).at, [0]);
     assert.deepEqual(gaps(await polls(3, { retryAfterUntilMs: years })).slice(1), [10]);
     const cron = { poll: { kind: 'cron', expression: '* * * * *' }, isAnythingActive: () => true } as const;
     assert.deepEqual((await polls(2, { ...cron, retryAfterUntilMs: years })).at, [1, 2]);
   });
 
-  it('counts as far as one can be: one interval, and never less than five minutes', async () => {
+  it('is limited to one interval, and never to less than five minutes', async () => {
     const interval = await polls(1, { retryAfterUntilMs: () => startMs + 10 * minuteMs });
     assert.ok(interval.at[0]! >= 10 && interval.at[0]! < 20, String(interval.at[0]));
     const short = { poll: { kind: 'every', everyMs: 5000 }, isAnythingActive: () => false } as const;
@@ -143,21 +143,21 @@ describe('a stored Retry-After that is further ahead than any that counts', () =
   });
 });
 
-describe('the time of a cron expression', () => {
+describe('cronTimeAfterNow', () => {
   const poll = { kind: 'cron', expression: '* * * * *' } as const;
 
-  it('is later than the one that was just polled, also when the timer was early', () => {
+  it('returns a later time than the last poll, also when the timer was early', () => {
     const next = cronTimeAfterNow(poll, Date.now());
     assert.equal(next % minuteMs, 0);
     assert.equal(cronTimeAfterNow(poll, next), next + minuteMs);
   });
 
-  it('is soon also after the clock was set back', () => {
+  it('returns a time soon after the clock was set back', () => {
     const next = cronTimeAfterNow(poll, Date.now() + 86_400_000);
     assert.ok(next - Date.now() <= 2 * minuteMs);
   });
 
-  it('is in the zone of the configuration', () => {
+  it('uses the time zone of the configuration', () => {
     const next = cronTimeAfterNow(
       { kind: 'cron', expression: '30 5 * * *', timeZone: 'Asia/Kolkata' },
       Date.now(),

@@ -17,27 +17,27 @@ const second = 1000;
 
 interface Scene extends Disposable {
   readonly test: TestHost;
-  /** What the probe of each group says from now on: an exit code. */
-  readonly says: (exitCode: number) => void;
-  /** Which groups were asked, in their order. */
+  /** Sets the exit code of every probe from now on. */
+  readonly setExitCode: (exitCode: number) => void;
+  /** The names of the probed groups, in order. */
   readonly asked: () => string[];
-  /** @returns when the loop had asked, in seconds since its start, so many times */
+  /** Runs the loop for a number of probes. @returns their times in seconds since the start of the loop */
   readonly run: (times: number, more?: Partial<ProberOptions>) => Promise<number[]>;
-  /** When it last ran: epoch milliseconds of right answers. */
+  /** The times of the last right answers after `run`, in epoch milliseconds. */
   proven: ReadonlyMap<string, number>;
 }
 
-/** On a clock that a sleep moves. */
+/** Uses a clock that each sleep advances. */
 async function scene(
   everyMs: Readonly<Record<string, number>>,
   bakeForMs = 0,
   observer?: TestHostOptions['observer'],
 ): Promise<Scene> {
   const dir = tempDir();
-  const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
-  says(0);
+  const setExitCode = (exitCode: number): void => fs.writeFileSync(dir.join('exit-code'), String(exitCode));
+  setExitCode(0);
   const probeOf = (name: string) => {
-    const script = `echo ${name} >> '${dir.join('asked')}'; exit $(cat '${dir.join('says')}')`;
+    const script = `echo ${name} >> '${dir.join('asked')}'; exit $(cat '${dir.join('exit-code')}')`;
     return { run: ['sh', '-c', script] as const, timeoutMs: 60_000 };
   };
   const groups = Object.entries(everyMs).map(([name, every]) => {
@@ -56,7 +56,7 @@ async function scene(
   await test.pull();
   fs.writeFileSync(dir.join('asked'), '');
   const made: Scene = {
-    ...{ test, says, proven: new Map() },
+    ...{ test, setExitCode, proven: new Map() },
     asked: () => fs.readFileSync(dir.join('asked'), 'utf8').split('\n').filter(Boolean),
     run: async (times, more = {}) => {
       const stop = new AbortController();
@@ -88,11 +88,11 @@ async function scene(
 interface HangingScene extends Disposable {
   readonly test: TestHost;
   readonly path: (name: string) => string;
-  /** What the worker is, and how many wrong answers there were. */
+  /** The state of the worker and the number of wrong answers. */
   readonly state: () => unknown[];
-  /** The loop until it has asked once. */
+  /** Runs the loop for one probe. */
   readonly loop: (exclusive: Exclusive, host: () => Host) => Promise<void>;
-  /** The first repeated probe hangs while this is done, and says no then. */
+  /** Calls `act` while the first repeated probe hangs, which then fails. */
   readonly whileItHangs: (act: (job: Job) => Promise<unknown>) => Promise<void>;
 }
 
@@ -151,7 +151,7 @@ async function hanging(): Promise<HangingScene> {
 const gaps = (at: readonly number[]): number[] => at.slice(1).map((one, index) => one - (at[index] ?? 0));
 
 describe('the loop of repeated probes', () => {
-  it('asks each group ten times in the bake time of a release, also without an interval of its own', async () => {
+  it('probes each group ten times in the bake time of a release, also without a probe interval', async () => {
     using app = await scene({ app: 3600 * second, never: 0 }, 600 * second);
     const at = await app.run(6);
     assert.deepEqual(app.asked().sort(), ['app', 'app', 'app', 'never', 'never', 'never']);
@@ -163,13 +163,13 @@ describe('the loop of repeated probes', () => {
     [10, 1],
     [5, 1],
   ] as const)
-    it(`asks ten times in a short bake time, and at most each second: ${forSeconds} s`, async () => {
+    it(`probes ten times in a short bake time, and at most every second: ${forSeconds} s`, async () => {
       using app = await scene({ never: 0 }, forSeconds * second);
       const at = await app.run(3);
       assert.deepEqual([at[1]! - at[0]!, at[2]! - at[1]!], [gap, gap]);
     });
 
-  it('asks each group at a phase of its own, and none that does not want it', async () => {
+  it('probes each group at its own phase, and no group without a probe interval', async () => {
     using app = await scene({ app: 30 * second, other: 30 * second, never: 0 });
     const at = await app.run(6);
     assert.deepEqual(app.asked().sort(), ['app', 'app', 'app', 'other', 'other', 'other']);
@@ -179,16 +179,16 @@ describe('the loop of repeated probes', () => {
     assert.ok([at[0], at[1]].includes((await again.run(1))[0]), 'the same after a restart');
   });
 
-  it('says when each worker was last proved, by the answer and not by its turn', async () => {
+  it('reports the time of the last right answer of each worker, not that of the last attempt', async () => {
     using app = await scene({ app: 30 * second });
     await app.run(3);
     assert.deepEqual([...app.proven], [['app/a', app.test.clock.nowMs()]]);
-    app.says(1);
+    app.setExitCode(1);
     await app.run(1);
     assert.deepEqual([...app.proven], []);
   });
 
-  it('asks nobody while the host is paused', async () => {
+  it('runs no probe while the host is paused', async () => {
     using app = await scene({ app: 30 * second });
     const untilMs = app.test.clock.nowMs() + 95 * second;
     pause(app.test.host, { by: 'anna', reason: 'work on it', untilMs });
@@ -198,14 +198,14 @@ describe('the loop of repeated probes', () => {
     assert.notDeepEqual(app.asked(), []);
   });
 
-  it('asks in a pause too, where a release of the group is in its bake time', async () => {
+  it('probes during a pause if a release of the group is in its bake time', async () => {
     using app = await scene({ app: 0, other: 0 }, 600 * second);
     pause(app.test.host, { by: 'anna', reason: 'work on it' });
     await app.run(2);
     assert.deepEqual(app.asked().sort(), ['app', 'other']);
   });
 
-  it('waits for the job that runs, and misses no group for it', async () => {
+  it('waits for a running job, and then probes every group', async () => {
     using app = await scene({ app: 30 * second, other: 30 * second });
     const at = await app.run(6, {
       exclusive: async (job) => {
@@ -217,29 +217,29 @@ describe('the loop of repeated probes', () => {
     assert.ok(gaps(at).every((one) => one >= 40));
   });
 
-  it('asks more often where a test says so', async () => {
+  it('probes more often if a test sets the interval', async () => {
     using app = await scene({ app: 3600 * second });
     assert.deepEqual(gaps(await app.run(4, { everyMs: second })), [1, 1, 1]);
   });
 
-  it('notes in the history who is doubted, and who is proved again; not every answer', async () => {
+  it('records in the history only when a worker becomes suspect or is confirmed again', async () => {
     using app = await scene({ app: 30 * second });
     const entries = () => readHistory(app.test.host.paths, { limit: 10 });
     const before = entries().length;
     await app.run(2);
     assert.equal(entries().length, before);
-    app.says(1);
+    app.setExitCode(1);
     await app.run(2);
     assert.deepEqual(
       [entries().length, entries()[0]?.result.problems[0]?.code],
       [before + 1, 'PROBE_CHANGED'],
     );
-    app.says(0);
+    app.setExitCode(0);
     await app.run(2);
     assert.deepEqual([entries().length, entries()[0]?.reason], [before + 2, 'proved again: app/a']);
   });
 
-  it('holds no job up: one runs while a probe hangs, whose answer is noted when it comes', async () => {
+  it('does not block a job while a probe hangs, and records its answer later', async () => {
     using app = await hanging();
     await app.whileItHangs(async ({ exclusive }) => {
       assert.equal(await exclusive(async () => 'done'), 'done');
@@ -247,7 +247,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(app.state(), ['notified', 1]);
   });
 
-  it('says that a proof is as old as its question, however long its answer waited for a job', async () => {
+  it('dates an answer by the start of its probe, however long it waited for a job', async () => {
     using app = await scene({ app: 30 * second });
     let turns = 0;
     let askedAtMs = 0;
@@ -262,7 +262,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual([...app.proven], [['app/a', askedAtMs]]);
   });
 
-  it('throws an answer away that is about workers which were notified meanwhile', async () => {
+  it('discards an answer if the workers were notified since the probe began', async () => {
     using app = await hanging();
     await app.whileItHangs(async ({ exclusive }) => {
       await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -272,7 +272,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(app.state(), ['confirmed', undefined]);
   });
 
-  it('throws an answer away that is about a worker which has answered anew meanwhile', async () => {
+  it('discards an answer if the worker answered since the probe began', async () => {
     using app = await hanging();
     await app.whileItHangs(async () => {
       const answer = { group: 'app', worker: 'a', state: 'confirmed', generation: 1, text: 'anew' } as const;
@@ -281,7 +281,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(app.state(), ['confirmed', undefined]);
   });
 
-  it('throws an answer away of a host that was paused, or got another configuration, meanwhile', async () => {
+  it('discards an answer if the host was paused or reconfigured since the probe began', async () => {
     using app = await hanging();
     await app.whileItHangs(async () => void pause(app.test.host, { by: 'anna', reason: 'work on it' }));
     assert.deepEqual(app.state(), ['confirmed', undefined]);
@@ -290,7 +290,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(other.state(), ['confirmed', undefined]);
   });
 
-  it('does not begin in the middle of a job', async () => {
+  it('does not start a probe during a job', async () => {
     using app = await hanging();
     fs.rmSync(app.path('hang'));
     const { exclusive } = createCycleRunner(() => assert.fail('no cycle'));
@@ -314,7 +314,7 @@ describe('the loop of repeated probes', () => {
     assert.equal(fs.existsSync(app.path('asked')), true);
   });
 
-  it('notes that a probe has given no answer where the disk has no room for its question', async () => {
+  it('records a probe without an answer if the disk is too full for its scratch directory', async () => {
     let isFull = false;
     const before = (): void => {
       if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -327,7 +327,7 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(one.asked(), []);
   });
 
-  it('goes on where the missing answer cannot be noted', async () => {
+  it('continues if the missing answer cannot be recorded', async () => {
     let isFull = false;
     const before = (): void => {
       if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -342,7 +342,7 @@ describe('the loop of repeated probes', () => {
     assert.equal((await one.run(2, { exclusive })).length, 2);
   });
 
-  it('ends with no exception, whatever keeps it from asking', async () => {
+  it('never rejects, whatever prevents a probe', async () => {
     using app = await scene({ app: 30 * second });
     fs.rmSync(app.test.host.paths.staging, { recursive: true, force: true });
     fs.writeFileSync(app.test.host.paths.staging, '');

@@ -1,5 +1,5 @@
-// Each turn of an agent: what a full disk kept of a way back in memory is written as soon as the disk takes it. Owns when;
-// what is written is state/restore-memory's.
+// Writes the record of a restore that a full disk prevented, as soon as the disk has space again. state/restore-memory.ts keeps the
+// record in memory until then.
 import type { CycleOrigin } from '../control/cycle-and-exit.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -9,15 +9,21 @@ import { recoverHost } from '../startup/recover-host.js';
 import type { Host } from '../state/host.js';
 import { recordRestore } from '../state/restore-memory.js';
 
-export interface RecordTurnOptions {
+export interface PendingRestoreOptions {
   readonly host: () => Host;
   readonly stop: AbortSignal;
   readonly note: (end: CycleEnd, asked: CycleOrigin) => void;
-  readonly onNews: () => void;
+  /** Called after a record was written. */
+  readonly onChange: () => void;
 }
 
-/** Its caller has the host for itself. @throws WritError STATE_DAMAGED, DISK_* of a recovery */
-export async function recordTurn({ host, stop, note, onNews }: RecordTurnOptions): Promise<void> {
+/** Called in each round; the caller holds the job lock. @throws WritError STATE_DAMAGED, DISK_* of a recovery */
+export async function recordPendingRestore({
+  host,
+  stop,
+  note,
+  onChange,
+}: PendingRestoreOptions): Promise<void> {
   const before = host();
   const left = recordRestore(before, { active: activeGenerationNumber(before.paths) });
   if (left === 'nothing' || left === 'full') return;
@@ -26,5 +32,5 @@ export async function recordTurn({ host, stop, note, onNews }: RecordTurnOptions
     if (end !== undefined) note(end, { by: 'writ', reason: 'RESTORE_UNRECORDED' });
   }
   writeMissedEntries(before);
-  onNews();
+  onChange();
 }
