@@ -1,4 +1,4 @@
-// Tells due workers apart from a cycle, as the agent's timer does, at once.
+// Reconciles workers between cycles, as the timer of the agent does, without a backoff.
 import { newCycleId, notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';

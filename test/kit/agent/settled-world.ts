@@ -1,4 +1,4 @@
-// A host whose first version everybody was told, and what settles who is due on it apart from any cycle.
+// A host with a first version that all its workers were notified of, and a reconcile between cycles.
 import { notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
