@@ -9,7 +9,7 @@ import { collectGarbage } from '../generations/collect-garbage.js';
 import { noteLinks, withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt } from '../generations/generations.js';
 import type { MoveResult } from '../job/cycle-result.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import { aliveWorkers, markReplacedProcesses, recheckLiveness, throwIfDied } from '../notify/dead-workers.js';
 import { refreshMembers } from '../notify/membership.js';
 import type { NotifyContext } from '../notify/notify-context.js';
@@ -42,7 +42,7 @@ import { restorePrevious } from './restore.js';
  * @param steps cycle progress, at the step `swap`
  * @throws WritError SWAP_OUTDATED if the host changed since the move was planned; `current` was not moved then
  */
-export async function activate(host: Host, steps: CycleStory, move: Move): Promise<MoveResult> {
+export async function activate(host: Host, steps: CycleProgress, move: Move): Promise<MoveResult> {
   const contactBefore = await checkContactBeforeSwap(host, move);
   const progress = { ...(await beginMove(host, move)), contactBefore };
   try {
@@ -58,7 +58,7 @@ export async function activate(host: Host, steps: CycleStory, move: Move): Promi
  * Continues a move after a crash that came after its swap.
  * @param steps cycle progress, at the step `load`
  */
-export async function finishActivation(host: Host, steps: CycleStory, move: Move): Promise<MoveResult> {
+export async function finishActivation(host: Host, steps: CycleProgress, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
     announceActive(host.groups, notificationTarget(host.paths, move.to));
@@ -89,7 +89,7 @@ function toMoveError(error: unknown, { signal, to }: Move): WritError {
 
 function swap(
   host: Host,
-  steps: CycleStory,
+  steps: CycleProgress,
   move: Move,
   { verbOf, contactBefore, runs }: MoveProgress,
 ): { value: undefined; text: string } {
@@ -119,7 +119,7 @@ function swap(
 
 async function notifyAndCommit(
   host: Host,
-  steps: CycleStory,
+  steps: CycleProgress,
   move: Move,
   progress: MoveProgress,
 ): Promise<MoveResult> {
@@ -191,7 +191,7 @@ function areAllNotified(host: Host): boolean {
  * active. The ledger is in memory, so that the bake time runs. The journal stays, and the next start commits.
  */
 function uncommitted(
-  steps: CycleStory,
+  steps: CycleProgress,
   notified: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
   error: unknown,
 ): MoveResult {
@@ -220,7 +220,7 @@ function okOrSkip(count: number): 'ok' | 'skip' {
 
 async function commit(
   host: Host,
-  steps: Pick<CycleStory, 'cycle'>,
+  steps: Pick<CycleProgress, 'cycle'>,
   {
     move,
     workers,

@@ -3,7 +3,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/worker-ledger.js';
 import type { RunsObservation } from '../runs/note-runs.js';
@@ -58,7 +58,7 @@ export interface MoveProgress {
 }
 
 /** @returns the journal of this move in its forward direction */
-export function journalOf(host: Host, steps: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+export function journalOf(host: Host, steps: Pick<CycleProgress, 'cycle'>, move: Move): Journal {
   return {
     writ: 1,
     cycle: steps.cycle,
@@ -72,7 +72,7 @@ export function journalOf(host: Host, steps: Pick<CycleStory, 'cycle'>, move: Mo
 
 export function contextOf(
   { paths }: Pick<Host, 'paths'>,
-  { nextNotificationId }: Pick<CycleStory, 'nextNotificationId'>,
+  { nextNotificationId }: Pick<CycleProgress, 'nextNotificationId'>,
   { groups, staging, signal }: Move,
   generation: number,
 ): NotifyContext {

@@ -6,7 +6,7 @@ import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { MoveResult } from '../job/cycle-result.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
 import { withoutConfirmation } from '../notify/confirm-by-probe.js';
 import { livenessOf, recheckLiveness, restartDeadWorkers } from '../notify/dead-workers.js';
@@ -58,7 +58,7 @@ export interface RestoreContext {
  */
 export async function notifyRestored(
   host: Host,
-  steps: Pick<CycleStory, 'nextNotificationId'>,
+  steps: Pick<CycleProgress, 'nextNotificationId'>,
   move: RestoreMove,
   { progress, forward }: RestoreContext,
 ): Promise<RestoredWorkers> {
@@ -178,7 +178,7 @@ async function loadRestored(
 
 function restoreNotifyContext(
   host: Host,
-  steps: Pick<CycleStory, 'nextNotificationId'>,
+  steps: Pick<CycleProgress, 'nextNotificationId'>,
   move: RestoreMove,
   progress: MoveProgress | undefined,
 ): NotifyContext {

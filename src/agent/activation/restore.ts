@@ -14,7 +14,7 @@ import {
 } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteWorkers } from '../notify/worker-ledger.js';
 import { refusingGroupsIn, resultsIn } from '../notify/worker-refusal.js';
@@ -48,7 +48,7 @@ import { notifyRestored, type RestoredWorkers, wantRestored } from './notify-res
  */
 export async function restorePrevious(
   host: Host,
-  steps: CycleStory,
+  steps: CycleProgress,
   move: Move,
   { error: no, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
@@ -93,7 +93,7 @@ export async function restorePrevious(
  */
 function leaveMove(
   host: Host,
-  { steps: { cycle }, errors }: { readonly steps: CycleStory; readonly errors: readonly WritError[] },
+  { steps: { cycle }, errors }: { readonly steps: CycleProgress; readonly errors: readonly WritError[] },
 ): MoveResult {
   forgetMove(host, { cycle, before: host.ledger.read() });
   return { outcome: 'failed', workers: [], problems: errors.map(problemOf), warnings: [] };
@@ -103,19 +103,19 @@ function leaveMove(
 function keepUnrestored(
   host: Host,
   move: Move,
-  { steps, error, disk }: { readonly steps: CycleStory; readonly error: WritError; readonly disk: WritError },
+  {
+    steps,
+    error,
+    disk,
+  }: { readonly steps: CycleProgress; readonly error: WritError; readonly disk: WritError },
 ): MoveResult {
   noteWorkers(host, resultsIn(error));
   const bundles = move.releases.map(({ bundle }) => bundle);
   const refused = error.kind === 'rolled-back' ? { refused: toJournalRefusal(error, bundles) } : {};
   const journal = { ...backwardJournal(host, steps, move), ...refused };
   keepUnrecordedRestore(host, { journal, diskError: disk, refusal: error });
-  return {
-    outcome: 'failed',
-    workers: [],
-    problems: [problemOf(error), ...restoreProblems(host)],
-    warnings: [],
-  };
+  const problems = [problemOf(error), ...restoreProblems(host)];
+  return { outcome: 'failed', workers: [], problems, warnings: [] };
 }
 
 function outcomeOfFailure(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
@@ -179,7 +179,7 @@ export type Restored = RestoredWorkers;
 /** Moves the link back and notifies the workers. @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*; as notifyRestored */
 export async function restoreLink(
   host: Host,
-  steps: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
+  steps: Pick<CycleProgress, 'cycle' | 'nextNotificationId'>,
   move: Move,
   { shouldNotify, progress, forward, refused, found }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
@@ -221,7 +221,7 @@ export async function restoreLink(
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
 }
 
-function backwardJournal(host: Host, steps: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+function backwardJournal(host: Host, steps: Pick<CycleProgress, 'cycle'>, move: Move): Journal {
   return { ...journalOf(host, steps, move), direction: 'back' };
 }
 
@@ -261,7 +261,7 @@ function blockActivation(
   {
     steps,
     errors: [first, again],
-  }: { readonly steps: CycleStory; readonly errors: readonly [WritError, WritError] },
+  }: { readonly steps: CycleProgress; readonly errors: readonly [WritError, WritError] },
 ): MoveResult {
   const reason = blockReason(host, move, [first, again]);
   const error = new WritError('ACTIVATION_BLOCKED', reason, {

@@ -173,7 +173,7 @@ function rememberLost(host: Host, releases: readonly ReleaseInfo[], failed: read
 }
 
 async function moveBack(
-  { host, story, area, record }: Job,
+  { host, progress, area, record }: Job,
   { active, target, failed }: Restoring,
 ): Promise<void> {
   const { generation, bundles } = target;
@@ -186,7 +186,7 @@ async function moveBack(
   using _ = tolerateDiskErrors(host);
   const moved = await restorePrevious(
     host,
-    story,
+    progress,
     {
       ...{ kind: 'update', ...from, releases, staging: area.path() },
       groups: host.groups.filter(

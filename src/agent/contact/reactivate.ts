@@ -21,7 +21,7 @@ export function reactivate(
 ): Promise<CycleEnd | undefined> {
   const options = { cycle: newCycleId(), trigger: 'pending', firstStep: 'swap' } as const;
   return withJob(host, options, async (job) => {
-    const { story, record, area } = job;
+    const { progress, record, area } = job;
     const active = readActivePolicy(host.paths);
     if (active === undefined) return undefined;
     const bundles = new Map(active.bundles);
@@ -35,7 +35,7 @@ export function reactivate(
     const from = active.generation.number;
     record.fromGeneration = from;
     const releases = lost.flatMap(([bundle]) => bundles.get(bundle)?.record.release ?? []);
-    const moved = await activate(host, story, {
+    const moved = await activate(host, progress, {
       ...{ kind: 'update', from, to: placed.generation, releases, staging: area.path(), signal },
       groups: affectedGroups(host, { paths: changedPaths(active.bundles, bundles) }),
       onRefused: (error, groups) => recordBlamedReleases(host, releases, error, groups),

@@ -55,7 +55,7 @@ export function select(
   refusedNow: ReadonlyMap<string, BundleResult>,
 ): Promise<Selected> {
   const { host } = job;
-  return job.story.step('select', async () => {
+  return job.progress.step('select', async () => {
     const offers = await withoutTurn(job, request, (signal) => findOffersOf(job, signal));
     const active = readPartialPolicy(host);
     const leavable = await findLeavable(host, active.policy, offers);
@@ -132,14 +132,14 @@ export async function fetchReleases(
   request: CycleRequest,
   { draft, selected }: { readonly draft: Draft; readonly selected: Selected },
 ): Promise<FetchedReleases | undefined> {
-  const { host, story } = job;
+  const { host, progress } = job;
   const { selections: before } = selected;
   const isWanted = (offers?: Offers): boolean =>
     isStillWanted(host, request.force, selected) &&
     (offers === undefined || isStillOffered(host, request.force, { ...selected, offers }));
   const download = (signal: AbortSignal): Promise<FetchedReleases> =>
-    fetchSelections({ ...host, client: draft.client }, story, before, { ...draft, signal });
-  return story.step<FetchedReleases | undefined>('fetch', async () => {
+    fetchSelections({ ...host, client: draft.client }, progress, before, { ...draft, signal });
+  return progress.step<FetchedReleases | undefined>('fetch', async () => {
     const value = await withoutTurn(job, request, (signal) =>
       fetchWhileWanted(job, { ...request, signal }, { download, isWanted }),
     );
@@ -152,10 +152,10 @@ export async function fetchReleases(
 }
 
 export function stageTrees(job: Job, draft: Draft, fetched: FetchedReleases): Promise<StagedTrees> {
-  const { host, story } = job;
+  const { host, progress } = job;
   const before = fetched.selections;
-  return story.step('stage', async () => {
-    const value = await stageSelections({ ...host, client: draft.client }, story, fetched, draft);
+  return progress.step('stage', async () => {
+    const value = await stageSelections({ ...host, client: draft.client }, progress, fetched, draft);
     recordFetchWarnings(job, value);
     const change = { before, after: value.selections };
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
@@ -169,8 +169,8 @@ function recordFetchWarnings(job: Job, { mirrorFailures, warnings }: FetchWarnin
 }
 
 /** Reports the verification. Staging verified each file when it wrote it, so this step reads none. */
-export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise<void> {
-  return story.step('verify', () => {
+export function reportVerified({ progress }: Job, { staged }: StagedTrees): Promise<void> {
+  return progress.step('verify', () => {
     const files = [...staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
     const text = `${countText(files, 'file')} ${files === 1 ? 'matches' : 'match'} the signed manifest`;
     return { value: undefined, text, verdict: files > 0 ? 'ok' : 'skip' };
@@ -178,11 +178,11 @@ export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise
 }
 
 export function check(
-  { host, story, record }: Job,
+  { host, progress, record }: Job,
   draft: CheckAllOptions,
   before: readonly Selection[],
 ): Promise<CheckedCandidate> {
-  return story.step('check', async () => {
+  return progress.step('check', async () => {
     const value = await checkAll(host, before, draft);
     record.warnings.push(...warnOfSandbox(host));
     const verdict = judgeStep({ before, after: value.selections });
@@ -204,7 +204,7 @@ export async function askCanaries(
   draft: CheckAllOptions & Pick<Draft, 'force'>,
   checked: CheckedCandidate,
 ): Promise<CheckedCandidate> {
-  const asked = await job.story.step('canary', () => canaryStep(job.host, checked, draft));
+  const asked = await job.progress.step('canary', () => canaryStep(job.host, checked, draft));
   noteSelections(job, asked.selections);
   job.record.warnings.push(...asked.warnings);
   return asked;

@@ -23,7 +23,7 @@ export interface PullRequest {
   readonly gone?: AbortSignal;
 }
 
-export interface CycleRunner extends Omit<Turns, 'hear' | 'runCycle'> {
+export interface CycleRunner extends Omit<Turns, 'reportEvent' | 'runCycle'> {
   /** Requests a cycle and waits for its result. @throws WritError INTERRUPTED when all clients left before it began */
   pull(request: PullRequest): Promise<CycleResult>;
   /** As exclusive, but ahead of cycles that wait for the network: a download is ended, and resumed after the job. */
@@ -60,7 +60,7 @@ export function createCycleRunner(
   /** Jobs that wait to run before the next cycle. */
   let preempting = 0;
 
-  const { runCycle, hear, ...turns } = createTurns(onWork);
+  const { runCycle, reportEvent, ...turns } = createTurns(onWork);
   const preemptBy =
     (always: boolean): Exclusive =>
     async (job) => {
@@ -89,7 +89,7 @@ export function createCycleRunner(
     const cycle = openRunningCycle(trigger);
     const { interrupt, onSentAgain } = cycle;
     const onEvent = (event: CycleEventLine): void => {
-      hear(event);
+      reportEvent(event);
       for (const one of requests) one.onEvent?.(event);
       cycle.onEvent(event);
     };

@@ -63,11 +63,11 @@ async function refreshOffers(job: Job, signal: AbortSignal): Promise<Offers> {
 }
 
 /** @returns undefined when the function failed; the download continues then, because the answer is unknown */
-async function valueOrLog<T>({ host, story }: Job, act: () => Promise<T>): Promise<T | undefined> {
+async function valueOrLog<T>({ host, progress }: Job, act: () => Promise<T>): Promise<T | undefined> {
   try {
     return await act();
   } catch (error) {
-    host.log.debug({ cycle: story.cycle, err: error }, 'a refresh during a download failed');
+    host.log.debug({ cycle: progress.cycle, err: error }, 'a refresh during a download failed');
     return undefined;
   }
 }

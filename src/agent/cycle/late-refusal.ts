@@ -39,7 +39,7 @@ export interface Left {
  *   used the active generation before
  */
 export async function leaveRefused(
-  { host, story, area }: Job,
+  { host, progress, area }: Job,
   { refusal, force }: { readonly refusal: WritError; readonly force: 'yes' | 'no' },
 ): Promise<Left | undefined> {
   const active = readActivePolicy(host.paths);
@@ -61,7 +61,7 @@ export async function leaveRefused(
   const changed = changedPaths(target.bundles, active.bundles);
   const moved = await restorePrevious(
     host,
-    story,
+    progress,
     {
       kind: 'update',
       from: target.generation.number,

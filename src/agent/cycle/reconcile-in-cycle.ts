@@ -15,15 +15,15 @@ export function isAsked(trigger: CycleRequest['trigger']): boolean {
 
 /** @throws WritError DISK_*, STATE_DAMAGED */
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
-  const { host, story, record, area } = job;
+  const { host, progress, record, area } = job;
   let left: Left | undefined;
-  if (isAsked(trigger)) await awaitMinimumMembers(host, signal, story.awaits);
+  if (isAsked(trigger)) await awaitMinimumMembers(host, signal, progress.awaits);
   // A poll respects the backoff of each worker; any other trigger notifies all pending workers at once.
   const ignoreBackoff = trigger !== 'poll';
   const staging = (): string => area.path();
   await retryOpenProbes(host, { staging, signal, ignoreBackoff });
   const pending = await reconcileWorkers(host, {
-    ...{ staging, signal, ignoreBackoff, nextNotificationId: story.nextNotificationId },
+    ...{ staging, signal, ignoreBackoff, nextNotificationId: progress.nextNotificationId },
     onRefused: async (refusal) => {
       left = await leaveRefused(job, { refusal, force });
     },
@@ -36,6 +36,6 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   record.workers.push(...pending.results);
   record.problems.push(...pending.problems);
   record.warnings.push(...pending.warnings);
-  story.note({ type: 'nothing', outcome: 'unchanged' });
+  progress.note({ type: 'nothing', outcome: 'unchanged' });
   return 'ended';
 }

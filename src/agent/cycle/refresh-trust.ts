@@ -17,7 +17,7 @@ const changeRetry = ledgerSection('retryAfterUntilMs');
 
 /** @throws WritError every code of trust and transport */
 export async function refreshTrust(job: Job, { force, signal }: CycleRequest): Promise<void> {
-  await job.story.step('refresh', async () => {
+  await job.progress.step('refresh', async () => {
     const refreshed = await askRepository(job, { conditional: force === 'yes' ? 'no' : 'yes', signal });
     const { roles, warnings, changed, mirror, failures } = refreshed;
     const from = mirrorText(mirror, job.host.config.repository.length);
@@ -103,11 +103,14 @@ export function forgetRetryAfter(host: Host): void {
 }
 
 /** Adds a warning for each failed mirror to the result of the cycle, and logs it. */
-export function noteMirrorFailures({ host, story, record }: Job, failures: readonly MirrorFailure[]): void {
+export function noteMirrorFailures(
+  { host, progress, record }: Job,
+  failures: readonly MirrorFailure[],
+): void {
   for (const failure of failures) {
     const warning = problemOf(mirrorWarning(failure));
     record.warnings.push(warning);
-    host.log.warn({ cycle: story.cycle, mirror: failure.mirror, problem: warning }, 'a mirror failed');
+    host.log.warn({ cycle: progress.cycle, mirror: failure.mirror, problem: warning }, 'a mirror failed');
   }
 }
 

@@ -62,7 +62,7 @@ export type ExitTarget =
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
   const { generation, exit, signal, onEvent = () => undefined } = request;
   const options = { cycle: newCycleId(), trigger: 'rollback', firstStep: 'swap', onEvent } as const;
-  return runJob(host, { ...options, type: 'rollback.result' }, async ({ story, record, area }) => {
+  return runJob(host, { ...options, type: 'rollback.result' }, async ({ progress, record, area }) => {
     const active = readActivePolicy(host.paths);
     const from = active?.generation.number;
     record.fromGeneration = from;
@@ -74,7 +74,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
         : await chooseRollbackTarget(host, active, { force, generation });
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });
-    const moved = await activate(host, story, {
+    const moved = await activate(host, progress, {
       ...{ kind: 'rollback', from, to, releases: [], staging: area.path(), signal },
       groups: affectedGroups(host, { paths: changedPaths(active?.bundles ?? new Map(), target.bundles) }),
       ledger: (ledger) => withHolds(ledger, holdsOn(host, { active, target, request })),

@@ -68,9 +68,9 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
       await runAttempt(job, request);
     } catch (error) {
       if (!mayPlanAgain(error)) throw error;
-      host.log.warn({ cycle: job.story.cycle, err: error }, 'the cycle begins again before its swap');
+      host.log.warn({ cycle: job.progress.cycle, err: error }, 'the cycle begins again before its swap');
       job.area.remove(host.log);
-      job.story.note({ type: 'outdated' });
+      job.progress.note({ type: 'outdated' });
       await runAttempt(job, request);
     }
     addRetryTimes(host, job.record.bundles);
@@ -104,7 +104,7 @@ async function tryCandidate(
   request: CycleRequest,
   refused: Map<string, BundleResult>,
 ): Promise<'ended' | 'again' | 'changed'> {
-  const { host, story } = job;
+  const { host, progress } = job;
   const selected = await select(job, request, refused);
   // Before the downloads, because they may fail, and because a refresh during a download replaces the metadata.
   renewOutdatedRecords(host, () => job.area.path());
@@ -119,7 +119,7 @@ async function tryCandidate(
   if (fetched === undefined) {
     // A partial download with a second link in staging is not resumed.
     job.area.remove(host.log);
-    story.note({ type: 'retried' });
+    progress.note({ type: 'retried' });
     return 'changed';
   }
   const trees = await stageTrees(job, draft, fetched);
@@ -137,12 +137,12 @@ async function tryCandidate(
     keepRecords(host, plan.records, draft.staging);
     return reconcileInCycle(job, request);
   }
-  if (isAsked(request.trigger)) await awaitMinimumMembers(host, request.signal, story.awaits);
+  if (isAsked(request.trigger)) await awaitMinimumMembers(host, request.signal, progress.awaits);
   await place(job, plan, draft);
-  const moved = await activate(host, story, { ...plan.move, ...refreshOf(job, candidate) });
+  const moved = await activate(host, progress, { ...plan.move, ...refreshOf(job, candidate) });
   const changed = noteMoved(job, selections, moved);
   if (!shouldRetryWithoutRefused(moved, changed, refused)) return 'ended';
-  story.note({ type: 'retried' });
+  progress.note({ type: 'retried' });
   return 'again';
 }
 
@@ -155,18 +155,18 @@ function refreshOf({ host, record }: Job, candidate: readonly CandidateBundle[])
   return { refresh: { atBootMs, maxAgeMs: longestCycleMs(host.config), delegated } };
 }
 
-function onError(error: unknown, { host, story }: Job): WritError {
+function onError(error: unknown, { host, progress }: Job): WritError {
   const end = toWritError(error);
-  const { cycle } = story;
+  const { cycle } = progress;
   if (isEndedForAnotherJob(end))
     host.log.info({ cycle }, 'the cycle ended for another job, and begins again');
   else host.log.warn({ cycle, err: error }, 'the cycle ended with an error');
   return end;
 }
 
-function recordAfterCycle({ host, record, story }: Job): void {
+function recordAfterCycle({ host, record, progress }: Job): void {
   if (record.error?.code === 'STATE_VANISHED') return;
-  if (story.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
+  if (progress.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
   noteSpaceNeeded(host, record.bundles);
   noteMissedReleases(host, record);
   // Also after a failed refresh, because it may have accepted a root that revoked keys.
@@ -208,11 +208,11 @@ function requireNotStopped(signal: AbortSignal): void {
 }
 
 function place(
-  { host, story }: Job,
+  { host, progress }: Job,
   { candidate, records }: Extract<SwapPlan, { kind: 'swap' }>,
   draft: { readonly staging: string; readonly generation: number },
 ): Promise<void> {
-  return story.step('flush', async () => {
+  return progress.step('flush', async () => {
     await placeCandidate(host, candidate, draft);
     keepRecords(host, records, draft.staging);
     return { value: undefined, text: `generation ${draft.generation}` };

@@ -10,7 +10,7 @@ import { examineGeneration } from '../generations/examine.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { reserveGeneration } from '../generations/generations.js';
 import { chooseRollbackTarget } from '../generations/rollback-target.js';
-import type { Hear } from '../job/exclusive.js';
+import type { CycleEventListener } from '../job/exclusive.js';
 import { type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
@@ -28,7 +28,7 @@ export type BackupEnd =
 export async function repairBackup(
   host: Host,
   generation: number,
-  { signal, onEvent }: { readonly signal: AbortSignal; readonly onEvent: Hear },
+  { signal, onEvent }: { readonly signal: AbortSignal; readonly onEvent: CycleEventListener },
 ): Promise<BackupEnd> {
   const job = { cycle: newCycleId(), trigger: 'repair', firstStep: 'fetch', onEvent } as const;
   try {

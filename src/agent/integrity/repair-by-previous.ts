@@ -8,7 +8,7 @@ import type { ActivePolicy } from '../generations/generation-contents.js';
 import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type MoveResult } from '../job/cycle-result.js';
-import { type CycleStory, skipSteps } from '../job/progress.js';
+import { type CycleProgress, skipSteps } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
 import type { ExaminedActive } from './examine-active.js';
@@ -17,7 +17,7 @@ import { moveToRepaired } from './repair-plan.js';
 export interface FallbackInput {
   readonly host: Host;
   /** Its current step is the one after `stage`. */
-  readonly story: CycleStory;
+  readonly progress: CycleProgress;
   readonly active: ExaminedActive;
   /** Why the damaged releases cannot be staged again. */
   readonly failures: readonly Problem[];
@@ -33,13 +33,17 @@ export interface FallbackResult {
 
 /** Activates the fallback generation. @throws WritError REPAIR_FAILED without such a generation */
 export async function fallBackToIntactGeneration(back: FallbackInput): Promise<FallbackResult> {
-  const { host, story, active, failures, staging, signal } = back;
+  const { host, progress, active, failures, staging, signal } = back;
   const target = await choose(back);
-  await skipSteps(story, ['verify', 'check', 'canary', 'flush']);
+  await skipSteps(progress, ['verify', 'check', 'canary', 'flush']);
   const to = target.generation.number;
   await makeNewer(host, { comingBack: to, inUse: active.current });
   const replaced = [...target.bundles.keys()];
-  const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
+  const moved = await activate(
+    host,
+    progress,
+    moveToRepaired(host, { active, to, replaced, staging, signal }),
+  );
   const error = new WritError(
     'REPAIRED_BY_PREVIOUS',
     `generation ${to} replaced the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,

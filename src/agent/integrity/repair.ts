@@ -57,8 +57,8 @@ export interface RepairEnd extends CycleEnd {
 export async function repairActive(host: Host, options: RepairOptions): Promise<RepairEnd | undefined> {
   const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(options.signal) });
   if (active === undefined || active.damage.length === 0) return undefined;
-  const onError = (error: unknown, { story }: Job): WritError => {
-    host.log.error({ cycle: story.cycle, err: error }, 'the damaged policy could not be repaired');
+  const onError = (error: unknown, { progress }: Job): WritError => {
+    host.log.error({ cycle: progress.cycle, err: error }, 'the damaged policy could not be repaired');
     return repairError(error, active.damage);
   };
   const job = { ...options, trigger: 'repair', firstStep: 'fetch', type: 'repair.result', onError } as const;
@@ -97,28 +97,28 @@ export interface Repair {
 }
 
 async function replaceDamagedPolicy(job: Job, repair: Repair): Promise<void> {
-  const { host, story, record } = job;
+  const { host, progress, record } = job;
   const { active, options, staging } = repair;
   const { signal } = options;
   const made = await stageDamaged(job, { ...repair, wanted: active.wanted });
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the repair was ended before its swap');
   const failures = failuresOfTrees(made.selections, made.parts);
   if (failures.length > 0) {
-    const back = await fallBackToIntactGeneration({ host, story, active, failures, staging, signal });
+    const back = await fallBackToIntactGeneration({ host, progress, active, failures, staging, signal });
     record.moves.push(back.moved);
     if (isActivation(back.moved.outcome)) record.problems.push(back.problem);
     return noteBundles(record, back.bundles);
   }
   const { candidate, records, replaced } = await repairCandidate(host, made);
   const results = made.selections.map((one) => one.result);
-  await skipSteps(story, ['verify', 'check', 'canary']);
+  await skipSteps(progress, ['verify', 'check', 'canary']);
   if (replaced.length === 0 && !active.damage.some(isLinkDamage)) {
     keepRecords(host, records, staging);
-    story.note({ type: 'nothing', outcome: 'unchanged' });
+    progress.note({ type: 'nothing', outcome: 'unchanged' });
     return noteBundles(record, results);
   }
   const to = repair.generation;
-  await story.step('flush', async () => {
+  await progress.step('flush', async () => {
     await placeCandidate(host, candidate, repair);
     keepRecords(host, records, staging);
     return { value: undefined, text: `generation ${to}` };
@@ -127,7 +127,11 @@ async function replaceDamagedPolicy(job: Job, repair: Repair): Promise<void> {
   // Trees that the link does not reach now get a newer time when they become active again, as after a rollback.
   if (current !== undefined && current !== wanted.generation)
     await touchIfPossible(host, { comingBack: wanted.generation, inUse: current });
-  const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
+  const moved = await activate(
+    host,
+    progress,
+    moveToRepaired(host, { active, to, replaced, staging, signal }),
+  );
   record.moves.push(moved);
   noteBundles(
     record,
@@ -145,7 +149,7 @@ export interface RepairedTrees extends StagedTrees {
  * @throws WritError STATE_DAMAGED if no bundle of the generation is configured
  */
 export async function stageDamaged(
-  { host, story }: Pick<Job, 'host' | 'story'>,
+  { host, progress }: Pick<Job, 'host' | 'progress'>,
   {
     wanted,
     options,
@@ -160,16 +164,16 @@ export async function stageDamaged(
   const renewing = { generation: wanted.generation, staging, signal };
   const keepers = { ...host, client: preferRetainedArchives(host, { canDownload: download !== 'no' }) };
   let parts = partsOf(host, wanted);
-  const fetched = await story.step('fetch', async () => {
+  const fetched = await progress.step('fetch', async () => {
     parts = await renewRetainedFiles(host, parts, renewing);
     const selections = await selectDamaged(host, parts, async () => {
       await refreshIfAllowed(host, { ...options, staging });
     });
-    const value = await fetchSelections(keepers, story, selections, stagingOptions);
+    const value = await fetchSelections(keepers, progress, selections, stagingOptions);
     return { value, text: countText(value.fetched.size, 'release'), verdict: verdictOf(value.selections) };
   });
-  return story.step('stage', async () => {
-    const value = await stageSelections(keepers, story, fetched, stagingOptions);
+  return progress.step('stage', async () => {
+    const value = await stageSelections(keepers, progress, fetched, stagingOptions);
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
     return { value: { ...value, parts }, text, verdict: verdictOf(value.selections) };
   });

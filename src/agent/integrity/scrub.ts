@@ -16,7 +16,7 @@ import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError } from '../generations/damage.js';
 import type { ExaminedGeneration } from '../generations/examine.js';
 import { noteLinks } from '../generations/generation-notes.js';
-import type { Exclusive, Hear } from '../job/exclusive.js';
+import type { CycleEventListener, Exclusive } from '../job/exclusive.js';
 import { recordEvent, recordRepair } from '../job/record.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection } from '../state/ledger.js';
@@ -52,9 +52,9 @@ export async function scrub(host: () => Host, options: ScrubOptions): Promise<Sc
   const first = await examineActive(host(), options);
   if (first === undefined) return recordEmptyPolicy(host(), options);
   if (first.damage.length === 0) return recordResult(host(), { damage: [] }, options);
-  return options.exclusive(async (hear) => {
-    const onEvent: Hear = (event) => {
-      hear(event);
+  return options.exclusive(async (reportEvent) => {
+    const onEvent: CycleEventListener = (event) => {
+      reportEvent(event);
       options.onEvent?.(event);
     };
     return recordResult(host(), await confirmOrRepair(host(), { ...options, onEvent }), options);

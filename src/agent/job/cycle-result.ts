@@ -18,7 +18,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import { areWorkersConfirmed } from '../state/confirmed-workers.js';
 import type { Host } from '../state/host.js';
 import { notificationTarget } from '../state/paths.js';
-import type { CycleStory } from './progress.js';
+import type { CycleProgress } from './progress.js';
 
 /** The results of the parts of a job, filled while it runs. */
 export interface CycleRecord {
@@ -67,7 +67,7 @@ export function bundleBefore(
 /** @param type which command's result it is */
 export function finishCycle(
   host: Host,
-  story: CycleStory,
+  progress: CycleProgress,
   record: CycleRecord,
   type: CycleResult['type'] = 'pull.result',
 ): CycleResult {
@@ -81,8 +81,8 @@ export function finishCycle(
   return {
     schema: 1,
     type,
-    cycle: story.cycle,
-    trigger: story.trigger,
+    cycle: progress.cycle,
+    trigger: progress.trigger,
     outcome,
     exitCode: exitCodeOf(outcome, problems, { isUnproven: isUnproven(host, { fromGeneration, moves }) }),
     // Of all groups, as in the status: a group that the cycle did not affect may be unconfirmed too.
@@ -94,8 +94,8 @@ export function finishCycle(
     workers: [...(last?.workers ?? []), ...record.workers],
     problems,
     warnings: distinct([...record.warnings, ...moves.flatMap((one) => one.warnings)]),
-    startedAtMs: story.startedAtMs,
-    durationMs: story.durationMs(),
+    startedAtMs: progress.startedAtMs,
+    durationMs: progress.durationMs(),
   };
 }
 
@@ -190,7 +190,7 @@ export function isOfOrder({ outcome, problems: [first] }: CycleResult): boolean 
 
 export interface CycleEnd {
   readonly result: CycleResult;
-  readonly story: CycleStory;
+  readonly progress: CycleProgress;
   /** As in CycleRecord. */
   readonly refresh?: RefreshAttempt;
   /** The interrupted cycle whose swap a recovery finished or undid. */

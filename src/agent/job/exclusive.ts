@@ -6,9 +6,9 @@ import { WritError } from '../../core/errors.js';
 import type { DownloadedBytes } from '../../core/status/status.js';
 
 /** Runs a job while nothing else changes the host; its events show that it makes progress. */
-export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
+export type Exclusive = <T>(job: (reportEvent: CycleEventListener) => Promise<T>) => Promise<T>;
 
-export type Hear = (event: CycleEventLine) => void;
+export type CycleEventListener = (event: CycleEventLine) => void;
 
 /** For a command that holds the lock: no other job runs, and nothing uses the events. */
 export const exclusiveAlone: Exclusive = (job) => job(() => undefined);

@@ -4,24 +4,24 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
 import { attemptOf, type CycleEnd, type CycleRecord, emptyRecord, finishCycle } from './cycle-result.js';
-import { type CycleStory, openStory, type StoryOptions } from './progress.js';
+import { type CycleProgress, type CycleProgressOptions, startCycleProgress } from './progress.js';
 import { openStagingArea, type StagingArea } from './staging-area.js';
 
 export interface Job {
   readonly host: Host;
-  readonly story: CycleStory;
+  readonly progress: CycleProgress;
   readonly record: CycleRecord;
   readonly area: StagingArea;
 }
 
-export type JobOptions = Omit<StoryOptions, 'clock'>;
+export type JobOptions = Omit<CycleProgressOptions, 'clock'>;
 
 /** Runs a job and sweeps its staging area, however it ends. @throws whatever the job throws */
 export async function withJob<T>(host: Host, options: JobOptions, act: (job: Job) => Promise<T>): Promise<T> {
-  const story = openStory({ ...options, clock: host.clock });
-  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  const progress = startCycleProgress({ ...options, clock: host.clock });
+  const area = openStagingArea(host.paths, host.durable, progress.cycle);
   try {
-    return await act({ host, story, area, record: emptyRecord() });
+    return await act({ host, progress, area, record: emptyRecord() });
   } finally {
     area.remove(host.log);
   }
@@ -55,7 +55,7 @@ export async function runJob(
 }
 
 /** @param type of the result */
-export function endOf({ host, story, record }: Job, type?: CycleResult['type']): CycleEnd {
+export function endOf({ host, progress, record }: Job, type?: CycleResult['type']): CycleEnd {
   const refresh = attemptOf(record);
-  return { result: finishCycle(host, story, record, type), story, ...(refresh ? { refresh } : {}) };
+  return { result: finishCycle(host, progress, record, type), progress, ...(refresh ? { refresh } : {}) };
 }

@@ -27,7 +27,7 @@ export interface StepAnswer<T> {
   readonly verdict?: 'ok' | 'warn' | 'fail' | 'skip';
 }
 
-export interface CycleStory {
+export interface CycleProgress {
   readonly cycle: string;
   readonly trigger: Trigger;
   readonly startedAtMs: number;
@@ -38,7 +38,7 @@ export interface CycleStory {
   restore<T>(act: () => Promise<StepAnswer<T>>): Promise<T>;
   /** Passes an event to the machine. @returns its new state */
   note(event: CycleEvent): CycleState;
-  progress(step: Step, doneBytes: number, totalBytes: number): void;
+  reportBytes(step: Step, doneBytes: number, totalBytes: number): void;
   /** Reports that so many of the bytes of the download were on disk before. */
   resumes(bytes: number): void;
   /** Reports a wait for workers, which is not a step. */
@@ -50,7 +50,7 @@ export interface CycleStory {
   fetchedBytes(): number;
 }
 
-export interface StoryOptions {
+export interface CycleProgressOptions {
   readonly cycle: string;
   readonly trigger: Trigger;
   readonly clock: Clock;
@@ -64,7 +64,7 @@ export interface StoryOptions {
 const progressEveryMs = 100;
 
 /** Begins the progress of a cycle; the first event was sent when this returns. */
-export function openStory(options: StoryOptions): CycleStory {
+export function startCycleProgress(options: CycleProgressOptions): CycleProgress {
   const { cycle, trigger, clock } = options;
   const emit = (event: CycleEventLine): void => options.onEvent?.(event);
   const startedAtMs = clock.nowMs();
@@ -117,7 +117,7 @@ export function openStory(options: StoryOptions): CycleStory {
     },
     restore: (act) => run('restore', act),
     nextNotificationId: notificationIds(cycle),
-    progress: (step, doneBytes, totalBytes) => {
+    reportBytes: (step, doneBytes, totalBytes) => {
       // The count begins again where a mirror sent wrong bytes, or the cycle tries again without a bundle.
       const moreBytes = doneBytes < fetched.doneBytes ? doneBytes : doneBytes - fetched.doneBytes;
       fetched.bytes += Math.max(0, moreBytes - fetched.wasHereBytes);
@@ -155,8 +155,12 @@ function impossible(state: CycleState, event: CycleEvent, step?: Step): WritErro
 }
 
 /** Passes steps that this cycle has no work for. */
-export async function skipSteps(story: Pick<CycleStory, 'step'>, steps: readonly Step[]): Promise<void> {
-  for (const step of steps) await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
+export async function skipSteps(
+  progress: Pick<CycleProgress, 'step'>,
+  steps: readonly Step[],
+): Promise<void> {
+  for (const step of steps)
+    await progress.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
 }
 
 /** An id for one cycle, as `c-7f20c1`; long enough that history has no two. */

@@ -12,7 +12,7 @@ import { setAsidePath } from '../state/set-aside.js';
 import { isDiskError } from '../state/state-file.js';
 import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
 import { appendHistory, foreignText } from './history.js';
-import { newCycleId, openStory } from './progress.js';
+import { newCycleId, startCycleProgress } from './progress.js';
 
 export interface HostEvent {
   readonly problems: readonly Problem[];
@@ -36,12 +36,12 @@ export interface HostEvent {
 export function recordEvent(host: Host, event: HostEvent): void {
   const { problems, warnings = [], reason, trigger, by, pause, workers = [], cycle = newCycleId() } = event;
   try {
-    const story = openStory({ cycle, trigger, clock: host.clock });
+    const progress = startCycleProgress({ cycle, trigger, clock: host.clock });
     const record = emptyRecord(activeGenerationNumber(host.paths));
     record.problems.push(...problems);
     record.warnings.push(...warnings);
     record.workers.push(...workers);
-    const result = finishCycle(host, story, record);
+    const result = finishCycle(host, progress, record);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
     const asked = { reason, ...given({ by, pause }) };
     const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: [] } as const;
@@ -100,12 +100,12 @@ export function rebuiltProblem(path: string, text: string): Problem {
 /** Writes a repair to the history with any outcome, also where no generation changed. Never throws. */
 export function recordRepair(
   host: Host,
-  { result, story }: CycleEnd,
+  { result, progress }: CycleEnd,
   asked: { readonly by?: string; readonly reason: string },
 ): void {
   host.log.warn({ cycle: result.cycle, outcome: result.outcome, result, ...asked }, 'cycle ended');
   try {
-    const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: story.steps } as const;
+    const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: progress.steps } as const;
     append(host, entry);
   } catch (error) {
     host.log.error({ err: error }, 'history could not be written');
@@ -137,16 +137,18 @@ export function createRecorder(): Recorder {
 }
 
 /** True also where the link was moved back: workers were notified, and an operator searches for each try. */
-function hasMovedLink({ story }: CycleEnd): boolean {
-  return story.steps.some(({ step, verdict }) => step === 'swap' && (verdict === 'ok' || verdict === 'warn'));
+function hasMovedLink({ progress }: CycleEnd): boolean {
+  return progress.steps.some(
+    ({ step, verdict }) => step === 'swap' && (verdict === 'ok' || verdict === 'warn'),
+  );
 }
 
 function entryOf(
-  { result, story, recovers }: CycleEnd,
+  { result, progress, recovers }: CycleEnd,
   asked: { readonly by?: string; readonly reason?: string },
 ): HistoryEntry {
   const left = recovers === undefined ? {} : { recovers };
-  return { schema: 1, type: 'history.entry', ...asked, ...left, result, steps: story.steps };
+  return { schema: 1, type: 'history.entry', ...asked, ...left, result, steps: progress.steps };
 }
 
 /** @returns the same text for results that need only one line */

@@ -4,7 +4,7 @@
 // - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
 // - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
 //   the host or sweep staging, wait until it has ended. Each job comes after those that asked before it.
-import type { Exclusive, Hear, Work, YieldTurn } from './exclusive.js';
+import type { CycleEventListener, Exclusive, Work, YieldTurn } from './exclusive.js';
 
 export interface Turns {
   /** Runs a cycle, after those that were asked for before. */
@@ -16,7 +16,7 @@ export interface Turns {
   /** As exclusive, where no cycle runs or waits; else the job is left out. */
   readonly runUnlessCycle: (job: () => Promise<void>) => Promise<void>;
   /** How a job that runs alone reports its progress. */
-  readonly hear: Hear;
+  readonly reportEvent: CycleEventListener;
   /** Resolves when nothing runs and nothing waits. */
   readonly idle: () => Promise<void>;
 }
@@ -28,18 +28,18 @@ export function createTurns(onWork: (work: Work) => void): Turns {
   /** The last report of a cycle that waits without the turn: it is repeated after each short job. */
   let awaited: Work | undefined;
   let last: Work = { kind: 'ended' };
-  const say = (work: Work): void => {
+  const reportWork = (work: Work): void => {
     last = work;
     onWork(work);
   };
-  const hear: Hear = (event) => {
+  const reportEvent: CycleEventListener = (event) => {
     if (!('step' in event)) return;
     const { step } = event;
-    if (event.type !== 'step.progress') return say({ kind: 'step', step });
+    if (event.type !== 'step.progress') return reportWork({ kind: 'step', step });
     const { doneBytes, totalBytes } = event;
     const work: Work = { kind: 'step', step, download: { doneBytes, totalBytes } };
     if (awaited !== undefined) awaited = work;
-    say(work);
+    reportWork(work);
   };
   const runInTurn = async <T>(job: (yieldTurn: YieldTurn) => Promise<T>): Promise<T> => {
     let giveBack = await turns.enter();
@@ -53,11 +53,11 @@ export function createTurns(onWork: (work: Work) => void): Turns {
         awaited = undefined;
       }
     };
-    say({ kind: 'began' });
+    reportWork({ kind: 'began' });
     try {
       return await job(yieldTurn);
     } finally {
-      say(awaited ?? { kind: 'ended' });
+      reportWork(awaited ?? { kind: 'ended' });
       giveBack();
     }
   };
@@ -69,10 +69,10 @@ export function createTurns(onWork: (work: Work) => void): Turns {
       leave();
     }
   };
-  const exclusive: Exclusive = (job) => runCycle(() => job(hear));
+  const exclusive: Exclusive = (job) => runCycle(() => job(reportEvent));
   return {
-    ...{ runCycle, exclusive, hear },
-    runShort: (job) => runInTurn(() => job(hear)),
+    ...{ runCycle, exclusive, reportEvent },
+    runShort: (job) => runInTurn(() => job(reportEvent)),
     runUnlessCycle: async (job) => {
       if (cycles.isIdle()) await exclusive(job);
     },

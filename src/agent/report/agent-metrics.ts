@@ -63,9 +63,9 @@ function countersOf(metrics: Metrics) {
   return counters;
 }
 
-function countSteps(counters: Counters, { story }: CycleEnd): void {
-  counters.fetched.add({}, story.fetchedBytes());
-  for (const { step, verdict, durationMs } of story.steps) {
+function countSteps(counters: Counters, { progress }: CycleEnd): void {
+  counters.fetched.add({}, progress.fetchedBytes());
+  for (const { step, verdict, durationMs } of progress.steps) {
     counters.steps.add({ step, verdict });
     counters.stepSeconds.add({ step }, durationMs / 1000);
   }

@@ -8,7 +8,7 @@ import { given } from '../../core/given.js';
 import { resolveGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { KeptFile } from '../generations/kept-copies.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import { dropPartials } from '../partials/partials.js';
 import { holdBackSets, refuse, type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
@@ -52,7 +52,7 @@ const archiveStrategy: StrategyOf<'archive'> = { kind: 'archive' };
 /** The `fetch` step: fetches the archive or delta of each selection. */
 export async function fetchSelections(
   host: Host,
-  cycleProgress: CycleStory,
+  cycleProgress: CycleProgress,
   selections: readonly Selection[],
   options: StagingOptions,
 ): Promise<FetchedReleases> {
@@ -74,7 +74,7 @@ export async function fetchSelections(
       ...createFetchOptions(host, one, { ...options, mirrorFailures }),
       directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
       claimedBytes,
-      onProgress: (doneBytes) => cycleProgress.progress('fetch', doneBefore + doneBytes, totalBytes),
+      onProgress: (doneBytes) => cycleProgress.reportBytes('fetch', doneBefore + doneBytes, totalBytes),
       onResume: (fromByte) => {
         cycleProgress.resumes(fromByte);
         resumedFrom.set(bundle.name, fromByte);
@@ -117,7 +117,7 @@ export interface StagedTrees {
 /** The `stage` step: makes and verifies the tree of each release. */
 export async function stageSelections(
   host: Host,
-  cycleProgress: CycleStory,
+  cycleProgress: CycleProgress,
   { selections, fetched }: Pick<FetchedReleases, 'selections' | 'fetched'>,
   options: StagingOptions,
 ): Promise<StagedTrees & FetchWarnings> {
@@ -134,7 +134,7 @@ export async function stageSelections(
       fetchArchive({
         ...createFetchOptions(host, one, { ...options, mirrorFailures }),
         directory: join(options.staging, `fetch-${bundle.name}`),
-        onProgress: (doneBytes) => cycleProgress.progress('stage', doneBytes, target.length),
+        onProgress: (doneBytes) => cycleProgress.reportBytes('stage', doneBytes, target.length),
         onResume: cycleProgress.resumes,
       });
     const tree =

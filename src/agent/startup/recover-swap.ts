@@ -17,7 +17,7 @@ import {
   noteBundles,
 } from '../job/cycle-result.js';
 import { endOf, withJob } from '../job/job.js';
-import type { CycleStory } from '../job/progress.js';
+import type { CycleProgress } from '../job/progress.js';
 import { withCrashes } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
@@ -36,9 +36,9 @@ export interface InterruptedSwap {
 
 /** Finishes the swap: notifies all workers, also those notified before the crash, then commits. */
 export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
-  return runInJob(host, left, 'load', async (_, story, move, record) => {
+  return runInJob(host, left, 'load', async (_, progress, move, record) => {
     const { from } = left.journal;
-    const moved = await finishActivation(host, story, move);
+    const moved = await finishActivation(host, progress, move);
     // The cycle that began this move has no history entry, so the entry of this recovery contains its changes.
     record.fromGeneration = from;
     const before = from === undefined ? [] : readNamedReleases(host.paths, from);
@@ -61,7 +61,7 @@ export interface SwapUndo extends InterruptedSwap {
 
 /** Moves the link to `back`, then notifies the workers if `shouldNotify`. */
 export function undoSwap(host: Host, undo: SwapUndo): Promise<CycleEnd> {
-  return runInJob(host, undo, 'swap', (_, story, move) => performUndo(host, story, { ...undo, move }));
+  return runInJob(host, undo, 'swap', (_, progress, move) => performUndo(host, progress, { ...undo, move }));
 }
 
 /** Keeps the link, because no generation is intact. The result contains a hint for the operator, and the start continues. */
@@ -81,12 +81,12 @@ async function runInJob(
   host: Host,
   left: InterruptedSwap,
   firstStep: 'load' | 'swap',
-  act: (host: Host, story: CycleStory, move: Move, record: CycleRecord) => Promise<MoveResult>,
+  act: (host: Host, progress: CycleProgress, move: Move, record: CycleRecord) => Promise<MoveResult>,
 ): Promise<CycleEnd> {
   return withJob(host, { cycle: left.cycle, trigger: 'recovery', firstStep }, async (job) => {
-    const { story, record, area } = job;
+    const { progress, record, area } = job;
     record.fromGeneration = activeGenerationNumber(host.paths);
-    record.moves.push(await act(host, story, moveOf(host, left, area.path()), record));
+    record.moves.push(await act(host, progress, moveOf(host, left, area.path()), record));
     return isCycleKnown(left) ? { ...endOf(job), recovers: left.journal.cycle } : endOf(job);
   });
 }
@@ -98,7 +98,7 @@ function isCycleKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
 /** After the link is restored, a worker refusal must not prevent the start: it is reported as a block. */
 async function performUndo(
   host: Host,
-  story: CycleStory,
+  progress: CycleProgress,
   undo: SwapUndo & { move: Move },
 ): Promise<MoveResult> {
   const { journal, back, shouldBlock, shouldNotify, move, found } = undo;
@@ -109,8 +109,8 @@ async function performUndo(
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherTargetError(undo))]),
   ];
   try {
-    const restored = await story.restore(() =>
-      restoreLink(host, story, move, { shouldNotify, refused, found }),
+    const restored = await progress.restore(() =>
+      restoreLink(host, progress, move, { shouldNotify, refused, found }),
     );
     if (isRepeatedNotification(undo)) return endRepeatedNotification(host, restored);
     const outcome = undoOutcome(shouldBlock, refusal);

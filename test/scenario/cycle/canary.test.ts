@@ -48,10 +48,10 @@ describe('a canary', () => {
   it('that says yes lets the release through', async () => {
     const { test, driver } = await secondRelease(canary('grep -q version {bundle}/policy.yaml'));
     using _ = test;
-    const { result, story } = await test.sync();
+    const { result, progress } = await test.sync();
     assert.equal(result.outcome, 'activated');
     assert.deepEqual(driver.notified, ['a 1', 'a 2']);
-    const step = story.steps.find((one) => one.step === 'canary');
+    const step = progress.steps.find((one) => one.step === 'canary');
     assert.deepEqual([step?.verdict, step?.text], ['ok', 'app: ok']);
   });
 
@@ -93,9 +93,9 @@ describe('a canary', () => {
   it('that warns is said', async () => {
     const { test } = await secondRelease(canary('exit 40'));
     using _ = test;
-    const { result, story } = await test.sync();
+    const { result, progress } = await test.sync();
     assert.equal(result.outcome, 'activated');
-    assert.equal(story.steps.find((one) => one.step === 'canary')?.verdict, 'warn');
+    assert.equal(progress.steps.find((one) => one.step === 'canary')?.verdict, 'warn');
   });
 
   it('that changes what it judges is no judge: the release is not activated', async () => {

@@ -71,7 +71,7 @@ describe('a worker that refuses what is active already', () => {
       bundles?.map((one) => [one.bundle, one.outcome, one.fromSerial, one.toSerial]),
       [['access', 'rolled-back', 1, 2]],
     );
-    assert.equal(end?.story.steps.at(-1)?.step, 'restore');
+    assert.equal(end?.progress.steps.at(-1)?.step, 'restore');
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'WORKER_REFUSED');
     assert.equal(test.host.ledger.read().previous, undefined);
     const next = await test.pull();

@@ -39,13 +39,13 @@ describe('an update by difference', () => {
   it('tells the bytes of the delta as its progress', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
-    const { events, story } = await bench.test.sync();
-    const progress = events.filter((one) => one.type === 'step.progress');
+    const { events, progress } = await bench.test.sync();
+    const reports = events.filter((one) => one.type === 'step.progress');
     assert.ok(
-      progress.every((one) => one.totalBytes < 1000),
-      JSON.stringify(progress),
+      reports.every((one) => one.totalBytes < 1000),
+      JSON.stringify(reports),
     );
-    assert.ok(story.fetchedBytes() > 0 && story.fetchedBytes() < 1000);
+    assert.ok(progress.fetchedBytes() > 0 && progress.fetchedBytes() < 1000);
   });
 
   it('goes from any base that the release lists, and from no other', async () => {

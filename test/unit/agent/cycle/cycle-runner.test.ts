@@ -118,7 +118,9 @@ describe('a cycle runner', () => {
       /no/,
     );
     // A repair fetches too, so it continues as long as it reports steps.
-    await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
+    await runner.exclusive(async (reportEvent) =>
+      reportEvent({ type: 'step.started', cycle: 'c-2', step: 'fetch' }),
+    );
     const last = ['began', 'fetch', 'ended'];
     assert.deepEqual(notified, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
   });

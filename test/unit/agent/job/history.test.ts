@@ -116,13 +116,13 @@ describe('the history', () => {
 });
 
 describe('a recorder', () => {
-  const story = { steps: [] } as never;
+  const progress = { steps: [] } as never;
   const refused = cycleResult('rejected', { problems: [problem('REMEMBERED_REFUSAL', 'no')] });
   const record = (results: readonly (readonly [CycleResult, string?])[]): string[] => {
     using test = testHost();
     const recorder = createRecorder();
     for (const [result, by] of results)
-      recorder.record(test.host, { result, story }, by === undefined ? {} : { by });
+      recorder.record(test.host, { result, progress }, by === undefined ? {} : { by });
     return cyclesOf(readHistory(test.host.paths, { limit: 10 })).reverse();
   };
 
@@ -149,7 +149,7 @@ describe('a recorder', () => {
       const steps = verdict === undefined ? [] : [{ ...swap, verdict }];
       recorder.record(
         test.host,
-        { result: cycleResult(outcome, { cycle, problems, changed: false }), story: { steps } as never },
+        { result: cycleResult(outcome, { cycle, problems, changed: false }), progress: { steps } as never },
         {},
       );
     };
@@ -169,7 +169,7 @@ describe('a recorder', () => {
     using test = testHost();
     const { history } = test.host.paths;
     execFileSync('mkfifo', [history]);
-    createRecorder().record(test.host, { result: cycleResult('activated', { cycle: 'c-1' }), story }, {});
+    createRecorder().record(test.host, { result: cycleResult('activated', { cycle: 'c-1' }), progress }, {});
     const said = readHistory(test.host.paths, { limit: 10 }).map(({ result }) => {
       const warnings = result.warnings.map(({ code, facts }) => [code, facts['kept']]);
       return [result.trigger, result.outcome, warnings];
@@ -183,6 +183,6 @@ describe('a recorder', () => {
   it('does not end a cycle when its file cannot be written', () => {
     using test = testHost();
     fs.rmSync(test.host.paths.state, { recursive: true });
-    createRecorder().record(test.host, { result: cycleResult('activated'), story }, {});
+    createRecorder().record(test.host, { result: cycleResult('activated'), progress }, {});
   });
 });

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { openStory } from '../../../../src/agent/job/progress.js';
+import { startCycleProgress } from '../../../../src/agent/job/progress.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 describe('the progress of a cycle', () => {
-  const open = () => openStory({ cycle: 'c-1', trigger: 'pull', clock: fakeClock() });
+  const open = () => startCycleProgress({ cycle: 'c-1', trigger: 'pull', clock: fakeClock() });
 
   it('counts the received bytes, also where a download begins again', () => {
-    const story = open();
-    for (const doneBytes of [40, 100, 30, 100]) story.progress('fetch', doneBytes, 100);
-    assert.equal(story.fetchedBytes(), 200);
+    const progress = open();
+    for (const doneBytes of [40, 100, 30, 100]) progress.reportBytes('fetch', doneBytes, 100);
+    assert.equal(progress.fetchedBytes(), 200);
   });
 
   it('counts no byte that was on disk before, whether it was used or not', () => {
@@ -17,19 +17,19 @@ describe('the progress of a cycle', () => {
       [[100], 40],
       [[80, 10, 100], 120],
     ] as const) {
-      const story = open();
-      story.resumes(60);
-      for (const doneBytes of [60, ...then]) story.progress('fetch', doneBytes, 100);
-      assert.equal(story.fetchedBytes(), came);
+      const progress = open();
+      progress.resumes(60);
+      for (const doneBytes of [60, ...then]) progress.reportBytes('fetch', doneBytes, 100);
+      assert.equal(progress.fetchedBytes(), came);
     }
   });
 
   it('counts nothing where a resumed download ends before its first byte, once or again', () => {
-    const story = open();
-    story.resumes(60);
-    assert.equal(story.fetchedBytes(), 0);
-    story.resumes(60);
-    for (const doneBytes of [60, 100]) story.progress('fetch', doneBytes, 100);
-    assert.equal(story.fetchedBytes(), 40);
+    const progress = open();
+    progress.resumes(60);
+    assert.equal(progress.fetchedBytes(), 0);
+    progress.resumes(60);
+    for (const doneBytes of [60, 100]) progress.reportBytes('fetch', doneBytes, 100);
+    assert.equal(progress.fetchedBytes(), 40);
   });
 });

@@ -15,7 +15,7 @@ function scene() {
   const cycle = turns.runCycle(async (yieldTurn) => {
     order.push('select');
     await yieldTurn(async () => {
-      turns.hear({ type: 'step.progress', cycle: 'c-1', step: 'fetch', doneBytes: 1, totalBytes: 2 });
+      turns.reportEvent({ type: 'step.progress', cycle: 'c-1', step: 'fetch', doneBytes: 1, totalBytes: 2 });
       await answered;
     });
     order.push('swap');

@@ -85,7 +85,7 @@ describe('a loader that defers', () => {
     assert.deepEqual([again.result.exitCode, again.result.problems[0]?.facts['untilMs']], [8, untilMs]);
     assert.equal(again.result.bundles[0]?.outcome, 'deferred');
     assert.deepEqual(
-      again.story.steps.map((one) => one.step),
+      again.progress.steps.map((one) => one.step),
       ['refresh', 'select'],
       'nothing is fetched meanwhile',
     );
@@ -159,7 +159,7 @@ describe('a loader that defers', () => {
     await test.publish('access', { f: '1' }, { serial: 1 });
     assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
     assert.equal(test.host.ledger.read().waiting, undefined);
-    assert.equal((await test.sync()).story.steps.at(-1)?.step, 'restore');
+    assert.equal((await test.sync()).progress.steps.at(-1)?.step, 'restore');
   });
 });
 
@@ -174,8 +174,8 @@ describe('a loader that gives no verdict', () => {
     const first = await test.pull();
     assert.deepEqual([first.exitCode, codes(first)], [1, ['LOADER_BROKEN']]);
     assert.equal(first.problems[0]?.facts['untilMs'], untilMs);
-    const { result, story } = await test.sync();
-    assert.deepEqual([result.exitCode, codes(result), story.steps.length], [1, ['LOADER_BROKEN'], 2]);
+    const { result, progress } = await test.sync();
+    assert.deepEqual([result.exitCode, codes(result), progress.steps.length], [1, ['LOADER_BROKEN'], 2]);
     assert.deepEqual([swaps(), test.host.refusals.read().refusals], [1, []]);
     ready();
     await test.clock.advance(minuteMs);

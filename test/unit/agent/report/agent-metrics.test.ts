@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CycleEnd } from '../../../../src/agent/job/cycle-result.js';
-import { openStory } from '../../../../src/agent/job/progress.js';
+import { startCycleProgress } from '../../../../src/agent/job/progress.js';
 import { type AgentMetrics, createAgentMetrics } from '../../../../src/agent/report/agent-metrics.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { createMetrics } from '../../../../src/platform/telemetry/metrics.js';
@@ -27,13 +27,13 @@ async function valuesOf(metrics: AgentMetrics): Promise<ReadonlyMap<string, numb
 
 async function endOf(result: CycleResult): Promise<CycleEnd> {
   const clock = fakeClock({ mode: 'skip' });
-  const story = openStory({ cycle: result.cycle, trigger: result.trigger, clock });
-  await story.step('refresh', async () => {
+  const progress = startCycleProgress({ cycle: result.cycle, trigger: result.trigger, clock });
+  await progress.step('refresh', async () => {
     await clock.sleep(1500);
     return { value: undefined, text: '' };
   });
-  for (const bytes of [100, 700, 50, 300]) story.progress('fetch', bytes, 1000);
-  return { result, story };
+  for (const bytes of [100, 700, 50, 300]) progress.reportBytes('fetch', bytes, 1000);
+  return { result, progress };
 }
 
 describe('the metrics of the agent', () => {

@@ -89,7 +89,7 @@ describe('a group with a quiet time', () => {
   });
 
   const stepsOf = async (test: TestHost): Promise<string[]> =>
-    (await test.sync()).story.steps.map((one) => one.step);
+    (await test.sync()).progress.steps.map((one) => one.step);
 
   it('downloads nothing of a release that waits', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
