@@ -15,7 +15,7 @@ import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required, toggle } from '../console/flags.js';
-import { releaseDetails, releaseLines, shellWord } from '../show/show-repository.js';
+import { leftOutLines, releaseDetails, releaseLines, shellWord } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
@@ -129,7 +129,7 @@ export interface Change {
   /** Behind the outcome in capitals, or behind SIGNED. */
   readonly what: string;
   readonly lines?: readonly string[];
-  /** The lines have the new releases already. */
+  /** The lines have the new releases, and the files that are left out, already. */
   readonly listsNewReleases?: true;
 }
 
@@ -143,7 +143,8 @@ export function changeAnswer(
   // A stolen key may have signed what waited: a person has to know that this change publishes it.
   const isListed = includesWaiting === undefined || listsNewReleases === true;
   const label = result.kind === 'live' ? 'publishes' : 'waits';
-  const lines = [...ownLines, ...(isListed ? [] : releaseLines(label, newReleases))];
+  const left = listsNewReleases === true ? [] : leftOutLines(ignored, repository);
+  const lines = [...ownLines, ...(isListed ? [] : releaseLines(label, newReleases)), ...left];
   const published = { newReleases: releaseDetails(newReleases), ...ignoredDetails(ignored) };
   const changed = { changed: true, ...details, ...published, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {

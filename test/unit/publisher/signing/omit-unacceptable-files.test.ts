@@ -7,6 +7,7 @@ import type { RefusedFile } from '../../../../src/server/resign/resigner.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { writeTree } from '../../../kit/disk/write-tree.js';
 import { keysAt } from '../../../kit/repository/ceremony.js';
 import { delegateTo, makeTeam, publishedByTeam } from '../../../kit/repository/delegated-repository.js';
 import {
@@ -62,6 +63,19 @@ describe('a waiting file of a team with a missing archive', () => {
     const [cause] = json.ignoredCauses;
     assert.deepEqual([json.ignored, json.waitingRoles], [['2.dns-team.json'], []]);
     assert.deepEqual([cause.name, cause.code], ['2.dns-team.json', 'TARGET_MISSING']);
+  });
+
+  it('is named with its archive by a publish of another role', async () => {
+    using dir = tempDir();
+    const repository = await missingArchive(dir);
+    writeTree(dir.join('access'), { rule: '' });
+    const args = ['publish', 'access', '--bundle', 'access', '--keys', repository.keys];
+    const { exitCode, stdout } = await writ(dir, repository, ...args);
+    assert.equal(exitCode, 0, stdout);
+    assert.match(
+      stdout,
+      /leaves out {2}2\.dns-team\.json: the archive targets\/\S+ is missing \[TARGET_MISSING\]/,
+    );
   });
 
   it('is named with both by the server', async () => {
