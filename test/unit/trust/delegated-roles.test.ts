@@ -62,7 +62,7 @@ describe('a delegated role', () => {
     });
   }
 
-  it('is not asked for before a path needs it, nor twice, and an unchanged look writes nothing', async () => {
+  it('is requested only when a path needs it, and once; an unchanged refresh writes nothing', async () => {
     using bench = await withRole('team');
     assert.equal(await bench.client.find('other/file'), undefined);
     assert.deepEqual(bench.asked(), []);
@@ -193,7 +193,7 @@ describe('a delegated role', () => {
 });
 
 describe('a search through slow roles', () => {
-  it('has as long as a refresh, and not each role anew', async () => {
+  it('has the deadline of a refresh for all roles together', async () => {
     const waits: number[] = [];
     using bench = trustBench({
       source: (source) => ({
@@ -216,8 +216,8 @@ describe('a search through slow roles', () => {
   });
 });
 
-describe('a look at what is stored', () => {
-  it('is had of a repository of more roles than a listing visits', async () => {
+describe('a read of the trust store', () => {
+  it('works for a repository with more roles than a listing visits', async () => {
     using bench = await withRole('team');
     await bench.client.find('team/file');
     for (let at = 0; at < 1100; at += 1) {
@@ -264,7 +264,7 @@ describe('list', () => {
     );
   });
 
-  it('is nothing before the first refresh, and refused as a whole for a role that cannot be trusted', async () => {
+  it('is empty before the first refresh, and throws for a role that cannot be trusted', async () => {
     using bench = trustBench();
     assert.equal(await bench.client.list(), undefined);
     bench.repository.delegate('targets', { name: 'team' });

@@ -27,7 +27,7 @@ function mirrorsOver(source: ReturnType<typeof simulatedMirror>): {
 describe('a download from mirrors', () => {
   const target = signedTarget(archive, Buffer.from('{}'));
 
-  it('opens the archive at any place, as often as its receiver likes', async () => {
+  it('opens the archive at any offset, as often as the caller wants', async () => {
     const source = simulatedMirror('https://a/', new Map([[target.archivePath, archive]]));
     const { mirrors } = mirrorsOver(source);
     const got: string[] = [];
@@ -43,7 +43,7 @@ describe('a download from mirrors', () => {
     assert.deepEqual(got, ['0123456789', '456789']);
   });
 
-  it('names a version only to the mirror that has named it, and tells whose it is', async () => {
+  it('sends an ETag only to the mirror that returned it, and reports that mirror', async () => {
     const asked: unknown[] = [];
     const begun: unknown[] = [];
     const source: RepositorySource = {
@@ -75,7 +75,7 @@ describe('a download from mirrors', () => {
     ]);
   });
 
-  it('gives a mirror a minute and 64 kB a second while another one is left, and at last the whole time', async () => {
+  it('limits each mirror to a minute and 64 kB a second, except the last one', async () => {
     const { mirrors, asked } = mirrorsOver(simulatedMirror('https://a/'));
     const transport = { ...defaultTransportLimits, archiveTimeoutMs: 1_800_000 };
     const large = { ...target, length: 6_400_000 };

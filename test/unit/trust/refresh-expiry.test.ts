@@ -26,14 +26,14 @@ describe('refresh: expiry and the clock', () => {
     });
   }
 
-  it('judges files that it kept again: a server that only answers "not modified" cannot freeze a host', async () => {
+  it('checks stored files again, so that a server that only returns "not modified" cannot freeze a host', async () => {
     const { client, clock } = bench();
     await client.refresh();
     clock.setWallTime(startMs + 7 * dayMs);
     await assert.rejects(client.refresh(), { code: 'METADATA_EXPIRED' });
   });
 
-  it('judges a kept snapshot again', async () => {
+  it('checks a stored snapshot again', async () => {
     const { client, clock, repository } = bench();
     await client.refresh();
     clock.setWallTime(startMs + 31 * dayMs);
@@ -46,7 +46,7 @@ describe('refresh: expiry and the clock', () => {
     });
   });
 
-  it('judges kept targets again under a fresh timestamp and snapshot', async () => {
+  it('checks stored targets again under a fresh timestamp and snapshot', async () => {
     const { client, clock, repository } = bench();
     repository.targets.expires = isoTime(startMs + dayMs);
     repository.publish();
@@ -57,7 +57,7 @@ describe('refresh: expiry and the clock', () => {
     assert.equal(error.facts['role'], 'targets');
   });
 
-  it('comes back to fresh metadata although what it has stored expired long ago', async () => {
+  it('accepts fresh metadata after the stored metadata expired long ago', async () => {
     const { client, clock, repository, restart } = bench();
     await client.refresh();
     clock.setWallTime(startMs + 100 * dayMs);
@@ -85,7 +85,7 @@ describe('refresh: expiry and the clock', () => {
     await assert.rejects(client.refresh(), { code: 'METADATA_EXPIRED' });
   });
 
-  it('fixes the time once: a server that stalls cannot make fresh metadata expire half way', async () => {
+  it('reads the time once, so that a slow server cannot make fresh metadata expire during the refresh', async () => {
     const { clock, repository, store } = bench();
     const source = repository.source();
     const slow = openRepositoryClient({
@@ -103,8 +103,8 @@ describe('refresh: expiry and the clock', () => {
   });
 });
 
-describe('refresh: what does not belong together', () => {
-  it('refuses a snapshot and targets whose version is not the one named', async () => {
+describe('refresh: files that do not match', () => {
+  it('refuses a snapshot and targets of another version than the named one', async () => {
     const { client, repository } = bench();
     repository.publish();
     const real = repository.file('2.snapshot.json');
@@ -116,7 +116,7 @@ describe('refresh: what does not belong together', () => {
     assert.equal(version(client, 'targets'), undefined);
   });
 
-  it('accepts right digests, and refuses a well-signed file that has another', async () => {
+  it('accepts correct digests, and refuses a signed file with another digest', async () => {
     const { client, repository } = bench();
     repository.pinned = true;
     repository.publish();
@@ -136,7 +136,7 @@ describe('refresh: what does not belong together', () => {
     assert.equal(version(client, 'targets'), 2);
   });
 
-  it('refuses files whose digests nobody can check', async () => {
+  it('refuses files with digests of unknown algorithms only', async () => {
     const { client, repository } = bench();
     repository.timestamp.meta['snapshot.json'] = { version: 1, hashes: { md5: '00' } };
     repository.writeTimestamp();
@@ -144,7 +144,7 @@ describe('refresh: what does not belong together', () => {
   });
 
   for (const name of ['timestamp.json', '1.snapshot.json', '1.targets.json']) {
-    it(`says that ${name} is missing`, async () => {
+    it(`reports that ${name} is missing`, async () => {
       const { client, repository } = bench();
       repository.files.delete(`metadata/${name}`);
       await assert.rejects(client.refresh(), { code: 'METADATA_MISSING' });
@@ -160,7 +160,7 @@ describe('refresh: what does not belong together', () => {
     await assert.rejects(client.refresh(), { code: 'METADATA_MALFORMED' });
   });
 
-  it('asks for no more bytes than a signed length, and never for more than its own bound', async () => {
+  it('reads no more bytes than the signed length, and never more than its own bound', async () => {
     const { repository, store, clock } = bench();
     repository.pinned = true;
     repository.writeTargets();
@@ -186,7 +186,7 @@ describe('refresh: what does not belong together', () => {
 
 describe('refresh: signatures', () => {
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
-    it(`refuses a ${role} that is unsigned, or signed by somebody else`, async () => {
+    it(`refuses a ${role} that is unsigned, or signed by another key`, async () => {
       const { client, repository } = bench();
       const name = role === 'timestamp' ? 'timestamp.json' : `1.${role}.json`;
       repository.serve(name, encodeEnvelope([], repository[role]));

@@ -15,7 +15,7 @@ describe('refresh: rollback', () => {
     assert.equal(version(client, 'timestamp'), 2);
   });
 
-  it('keeps the timestamp it has when another comes with the same version', async () => {
+  it('keeps the stored timestamp when another one has the same version', async () => {
     const { client, repository, store } = bench();
     await client.refresh();
     const kept = repository.file('timestamp.json');
@@ -127,7 +127,7 @@ describe('refresh: recovery from fast-forward', () => {
     assert.equal((await client.refresh()).roles.targets.version, 2);
   });
 
-  it('asks for the whole timestamp after a rotation, where "not modified" would say nothing', async () => {
+  it('requests the timestamp without an ETag after a rotation, because "not modified" would prove nothing', async () => {
     const { client, repository } = bench();
     await client.refresh();
     repository.rotate('timestamp');

@@ -38,7 +38,7 @@ function site(paths: readonly string[], bytes = 0) {
   return { set, read, judge };
 }
 
-describe('verdicts on kept releases', () => {
+describe('verdicts on retained releases', () => {
   const paths = ['team/a', 'team/b', 'team/c'];
   const good = paths.map(() => 'verifies');
 
@@ -51,7 +51,7 @@ describe('verdicts on kept releases', () => {
     assert.deepEqual(read, ['team', 'team']);
   });
 
-  it('hold no file of more than 2 MB: it is read for each', () => {
+  it('do not cache a file of more than 2 MB', () => {
     const { set, read, judge } = site(paths, 2_000_000);
     assert.deepEqual(judge(set), good);
     assert.deepEqual(read, ['team', 'team', 'team']);

@@ -5,7 +5,7 @@ import { isoTime } from '../../kit/repository/repository-simulator.js';
 import { bench, dayMs, startMs, version } from '../../kit/trust/client-bench.js';
 
 describe('refresh: requests and writes', () => {
-  it('asks for the next root, timestamp, snapshot and targets, in that order, and stores what came', async () => {
+  it('requests the next root, timestamp, snapshot and targets, in that order, and stores them', async () => {
     const { client, repository, store } = bench();
     const result = await client.refresh();
     assert.deepEqual(repository.takeRequests(), [
@@ -23,7 +23,7 @@ describe('refresh: requests and writes', () => {
     assert.deepEqual(Buffer.from(store.loadFiles().targets ?? []), repository.file('1.targets.json'));
   });
 
-  it('costs two requests and no write when nothing is new', async () => {
+  it('makes two requests and no write when nothing is new', async () => {
     const { client, repository, store } = bench();
     await client.refresh();
     repository.takeRequests();
@@ -41,7 +41,7 @@ describe('refresh: requests and writes', () => {
     );
   });
 
-  it('costs two requests after a restart too, and asks unconditionally when told to', async () => {
+  it('makes two requests after a restart too, without an ETag if the caller wants that', async () => {
     const { client, repository, restart } = bench();
     await client.refresh();
     repository.takeRequests();
@@ -56,7 +56,7 @@ describe('refresh: requests and writes', () => {
     ]);
   });
 
-  it('takes a re-signed timestamp without asking for what it already has', async () => {
+  it('accepts a re-signed timestamp without requesting files that it has', async () => {
     const { client, repository } = bench();
     await client.refresh();
     repository.takeRequests();
@@ -77,7 +77,7 @@ describe('refresh: requests and writes', () => {
     assert.equal((await client.target('dns', 'stable'))?.archivePath, 'targets/dns/stable.tar.br');
   });
 
-  it('reports what it trusts without a request, and nothing before the first refresh', async () => {
+  it('reports the trusted metadata without a request, and nothing before the first refresh', async () => {
     const { client, repository, restart } = bench();
     assert.equal(client.status(), undefined);
     assert.equal(await client.target('dns', 'stable'), undefined);
@@ -118,7 +118,7 @@ describe('refresh: the chain of roots', () => {
     assert.equal(version(incomingMissing.client, 'root'), 1);
   });
 
-  it('refuses a root whose version is not the next one', async () => {
+  it('refuses a root with another version than the next one', async () => {
     const { client, repository } = bench();
     repository.serve('2.root.json', repository.bootstrapRoot);
     await assert.rejects(client.refresh(), { code: 'METADATA_ROLLBACK' });
@@ -168,7 +168,7 @@ describe('refresh: the chain of roots', () => {
 });
 
 describe('target', () => {
-  it('gives all that is signed about a release, and streams it', async () => {
+  it('returns the signed entry of a release, and streams its archive', async () => {
     const { client, repository } = bench();
     const archive = Buffer.alloc(5000, 7);
     repository.publishRelease({ bundle: 'dns', channel: 'stable', serial: 12 }, archive);

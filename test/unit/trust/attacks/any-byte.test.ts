@@ -121,7 +121,7 @@ describe('a changed byte', () => {
     });
   }
 
-  it('is refused by a whole refresh and download, or what comes is the same', async () => {
+  it('is refused by a refresh and download, or the result is the same', async () => {
     const place = [...files.keys()].find((path) => path.startsWith('targets/')) ?? '';
     const served = new Map(files);
     const download = async (): Promise<Buffer> => {

@@ -14,7 +14,7 @@ import { makeKeys, type SimulatedKey } from '../../../kit/repository/simulated-k
 const trustFiles = ['root.json', 'timestamp.json', 'snapshot.json', 'targets.json'];
 
 describe('fast-forward', () => {
-  it('makes honest metadata look old (METADATA_ROLLBACK) until the stolen key is rotated', async () => {
+  it('makes honest metadata a rollback (METADATA_ROLLBACK) until the stolen key is rotated', async () => {
     for (const role of ['timestamp', 'snapshot'] as const) {
       using host = await attackedHost();
       const { repository } = host;
@@ -61,7 +61,7 @@ describe('rollback', () => {
 });
 
 describe('key compromise: the online keys', () => {
-  it('sign no policy: targets that only they vouch for are refused (SIGNATURE_WRONG_KEY)', async () => {
+  it('cannot sign policy: targets with only their signatures are refused (SIGNATURE_WRONG_KEY)', async () => {
     using host = await attackedHost();
     const { keys, signers } = host.repository;
     signers.set('targets', [...keys.timestamp, ...keys.snapshot]);
@@ -70,7 +70,7 @@ describe('key compromise: the online keys', () => {
     assert.equal(host.status().bundles[0]?.server?.serial, 5);
   });
 
-  it('bring no older targets back: METADATA_ROLLBACK', async () => {
+  it('cannot restore older targets: METADATA_ROLLBACK', async () => {
     using host = await attackedHost();
     const { repository } = host;
     await host.release(6);
@@ -80,7 +80,7 @@ describe('key compromise: the online keys', () => {
     await host.resists({ code: 'METADATA_ROLLBACK', keeps: ['root.json', 'snapshot.json', 'targets.json'] });
   });
 
-  it('are worth nothing after their rotation, and the host goes on: SIGNATURE_WRONG_KEY', async () => {
+  it('are refused after their rotation, and the host accepts updates: SIGNATURE_WRONG_KEY', async () => {
     using host = await attackedHost();
     const { repository } = host;
     const stolen = { timestamp: [...repository.keys.timestamp], snapshot: [...repository.keys.snapshot] };
@@ -103,7 +103,7 @@ describe('key compromise: the online keys', () => {
 });
 
 describe('key compromise: offline keys below their threshold', () => {
-  it('one root key of two puts nobody in charge: SIGNATURE_THRESHOLD', async () => {
+  it('one root key of two cannot change the signing authority: SIGNATURE_THRESHOLD', async () => {
     using host = await attackedHost();
     const { repository } = host;
     const [stolen] = repository.keys.root;
@@ -120,7 +120,7 @@ describe('key compromise: offline keys below their threshold', () => {
     await host.follows(6);
   });
 
-  it('one targets key of two signs no policy, not even twice over: SIGNATURE_THRESHOLD', async () => {
+  it('one targets key of two cannot sign policy, even with two signatures: SIGNATURE_THRESHOLD', async () => {
     using host = await attackedHost();
     const { repository } = host;
     repository.setKeys('targets', makeKeys(3), 2);

@@ -24,7 +24,7 @@ describe('arbitrary installation', () => {
     await host.follows(6);
   });
 
-  it('is refused where the thief of the server signs with keys of his own: SIGNATURE_WRONG_KEY', async () => {
+  it('is refused when an attacker on the server signs with another key: SIGNATURE_WRONG_KEY', async () => {
     for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
       using host = await attackedHost();
       host.repository.signers.set(role, [makeKey()]);
@@ -36,7 +36,7 @@ describe('arbitrary installation', () => {
     }
   });
 
-  it('is refused where his key calls itself the right one: SIGNATURE_THRESHOLD', async () => {
+  it('is refused when that key claims the id of the right one: SIGNATURE_THRESHOLD', async () => {
     using host = await attackedHost();
     const [right] = host.repository.keys.timestamp;
     host.repository.signers.set('timestamp', [{ ...makeKey(), id: right?.id ?? '' }]);
@@ -72,7 +72,7 @@ describe('endless data', () => {
 });
 
 describe('extraneous dependencies', () => {
-  it('come in by no role that was not given their path, and none is fetched that nobody configured', async () => {
+  it('are refused from a role without their path, and a bundle that is not configured is not fetched', async () => {
     using host = await attackedHost();
     const { repository } = host;
     // The team that may sign web/* lists a release of ours, and comes before the role that may.
@@ -97,7 +97,7 @@ describe('extraneous dependencies', () => {
 });
 
 describe('indefinite freeze', () => {
-  it('ends with the life of the timestamp: METADATA_EXPIRED, and the status says frozen since when', async () => {
+  it('ends when the timestamp expires: METADATA_EXPIRED, and the status has the start of the freeze', async () => {
     using host = await attackedHost();
     const expiresAtMs = Date.parse(host.repository.timestamp.expires);
     await host.test.clock.advance(6 * dayMs);
@@ -115,7 +115,7 @@ describe('indefinite freeze', () => {
     await host.follows(6);
   });
 
-  it('is not thawed by setting the clock of the host back: the newest signed time counts', async () => {
+  it('does not end when the clock of the host is set back, because the newest signed time counts', async () => {
     using host = await attackedHost();
     const { repository, test } = host;
     const startMs = test.clock.nowMs();
@@ -135,7 +135,7 @@ describe('indefinite freeze', () => {
 });
 
 describe('malicious mirror', () => {
-  it('that is silent, forges, or is behind does not keep updates away while another one is good', async () => {
+  it('that is silent, forges or lags does not prevent updates while another one is honest', async () => {
     const [bad, good] = [simulatedMirror('https://bad/'), simulatedMirror('https://good/')];
     using host = await attackedHost({ mirrors: [bad, good] });
     const spoil: (() => void)[] = [
@@ -159,7 +159,7 @@ describe('malicious mirror', () => {
     }
   });
 
-  it('alone can be silent or be refused, and no more: what is active stays, and the status names each', async () => {
+  it('alone can only be silent or be refused: the policy stays active, and the status names each mirror', async () => {
     const [a, b] = [simulatedMirror('https://a/'), simulatedMirror('https://b/')];
     using host = await attackedHost({ mirrors: [a, b] });
     await host.release(6);
@@ -214,7 +214,7 @@ describe('mix-and-match', () => {
 });
 
 describe('wrong software', () => {
-  it('is refused where a well-signed entry of another bundle stands under our name: TARGET_MALFORMED', async () => {
+  it('is refused when the signed entry of another bundle has the name of this one: TARGET_MALFORMED', async () => {
     using host = await attackedHost();
     const { targets } = host.repository.targets;
     await host.test.publish('web', { 'policy.yaml': 'of the web servers' }, { serial: 9 });
@@ -225,7 +225,7 @@ describe('wrong software', () => {
     await host.follows(6);
   });
 
-  it('is refused where the archive of another bundle lies under our name', async () => {
+  it('is refused when the archive of another bundle has the name of this one', async () => {
     using host = await attackedHost();
     await host.test.publish('web', { 'policy.yaml': 'of the web servers' }, { serial: 9 });
     const web = host.repository.files.get(archivePath(host.repository, 'web')) ?? assert.fail('no archive');
@@ -239,7 +239,7 @@ describe('wrong software', () => {
 describe('slow retrieval', () => {
   const impatient = { idleTimeoutMs: 120, metadataTimeoutMs: 400, archiveTimeoutMs: 400 };
 
-  it('of metadata ends at the deadline: DOWNLOAD_TIMEOUT, and the status says stale in time', async () => {
+  it('of metadata ends at the deadline: DOWNLOAD_TIMEOUT, and the status is stale in time', async () => {
     await using server = await bentServer(impatient);
     using host = await attackedHost({ source: server.source });
     await host.release(6);

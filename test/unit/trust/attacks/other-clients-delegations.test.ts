@@ -68,7 +68,7 @@ const unlisted = ['shut/late', 'dns/nobody', 'wxyb/x', 'dns/own/deeper'];
 describe('a repository of @tufjs/models that delegates', () => {
   for (const type of ['ed25519', 'ecdsa', 'rsa'] as const) {
     for (const consistent of [true, false]) {
-      it(`gives our client the same answers as tuf-js: ${type} keys, ${consistent ? 'consistent' : 'plain names'}`, async () => {
+      it(`gives Writ and tuf-js the same results: ${type} keys, ${consistent ? 'consistent' : 'plain names'}`, async () => {
         using dir = tempDir();
         const keys = {
           root: [foreignKey(type)],
@@ -143,8 +143,8 @@ class Readers {
   }
 }
 
-describe('a repository of our publisher, as tuf-js sees it', () => {
-  it('stays whole through root ceremonies, withdrawals, promotions and an export', async () => {
+describe('a repository of the publisher of Writ, read by tuf-js', () => {
+  it('stays valid through root ceremonies, withdrawals, promotions and an export', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock });
     const readers = new Readers(dir, repository);
@@ -189,7 +189,7 @@ describe('a repository of our publisher, as tuf-js sees it', () => {
     assert.deepEqual(await readers.accept(stick.url, 3), paths);
   });
 
-  it('gives a team its say: what the team signs alone is found behind its delegation', async () => {
+  it('has the targets that a team alone signs behind its delegation', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock });
     const readers = new Readers(dir, repository);

@@ -173,7 +173,7 @@ describe('processes on one state directory', () => {
     );
   });
 
-  it('take turns: the store is whole, no version ever falls, and the second is told of the first', async () => {
+  it('use the store one after the other: it stays valid, no version falls, and the error of the second names the first', async () => {
     using dir = tempDir();
     const repository = new RepositorySimulator({ nowMs: systemClock.nowMs() });
     writeFileSync(dir.join('root.json'), repository.bootstrapRoot);

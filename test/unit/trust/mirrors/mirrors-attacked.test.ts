@@ -90,7 +90,7 @@ function olderTimestamp(repository: RepositorySimulator): Buffer {
 
 describe('attack: a malicious mirror blocks updates', () => {
   for (const [what, [code, lie]] of Object.entries(lies)) {
-    it(`in vain when it ${what}: ${code}`, async () => {
+    it(`without effect when it ${what}: ${code}`, async () => {
       const it = await bench();
       it.repository.publish();
       it.upload(it.b);
@@ -100,7 +100,7 @@ describe('attack: a malicious mirror blocks updates', () => {
     });
   }
 
-  it('in vain when our own code stumbles over what it serves', async () => {
+  it('without effect when its response causes an internal error', async () => {
     const { client, a, b, repository, upload } = await bench();
     repository.publish();
     upload(b);
@@ -110,7 +110,7 @@ describe('attack: a malicious mirror blocks updates', () => {
     assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ INTERNAL']);
   });
 
-  it('in vain when it never ends: each mirror has its own time, and less while another one is left', async (t) => {
+  it('without effect when it never ends: each mirror has its own deadline, a shorter one except for the last', async (t) => {
     const patienceMs = 61_001;
     const { client, a, b, repository, upload } = await bench({
       metadataTimeoutMs: patienceMs,
@@ -131,7 +131,7 @@ describe('attack: a malicious mirror blocks updates', () => {
     );
   });
 
-  it('and cannot take back what it gave: the next mirror goes on from there', async () => {
+  it('and cannot take back its files: the next mirror continues from them', async () => {
     const { client, a, b, repository, upload, store } = await bench();
     repository.rotate('timestamp');
     repository.publish();
@@ -161,7 +161,7 @@ describe('attack: a malicious mirror blocks updates', () => {
     assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_MISSING']);
   });
 
-  it('and a true but old view that has not expired is no news, as the page on configuration says', async () => {
+  it('and an old view that has not expired is accepted, as documented in configuration.md', async () => {
     const { client, b, repository, upload } = await bench();
     repository.publish();
     upload(b);
@@ -170,7 +170,7 @@ describe('attack: a malicious mirror blocks updates', () => {
   });
 });
 
-describe('attack: a mirror that shows an old view and withholds what nobody else keeps any more', () => {
+describe('attack: a mirror that shows an old view and withholds files that no other mirror has', () => {
   /** The first mirror stays at a view whose role and archive the second one has collected since. */
   async function twoViews(): Promise<Bench> {
     const world = await bench();
@@ -192,7 +192,7 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
     return world;
   }
 
-  it('is left at the next refresh when it withheld a delegated role', async () => {
+  it('is skipped at the next refresh after it withheld a delegated role', async () => {
     const { client, a } = await twoViews();
     a.files.delete('metadata/1.dns-team.json');
     assert.deepEqual(await refreshed(client), ['https://a/']);
@@ -201,7 +201,7 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
     assert.equal((await client.target('dns', 'stable'))?.release.serial, 2);
   });
 
-  it('is left at the next refresh when it withheld an archive', async () => {
+  it('is skipped at the next refresh after it withheld an archive', async () => {
     const { client } = await twoViews();
     await client.refresh();
     const target = await client.target('dns', 'stable');
@@ -217,7 +217,7 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
     await client.download(next!, receive);
   });
 
-  it('is asked first again later, and then its view is a rollback', async () => {
+  it('is the first again later, and then its view is a rollback', async () => {
     const { client, a, clock } = await twoViews();
     a.files.delete('metadata/1.dns-team.json');
     await client.refresh();
@@ -227,7 +227,7 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
     assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_ROLLBACK']);
   });
 
-  it('is not left for trouble of our own', async () => {
+  it('is not skipped for an error of this host', async () => {
     const { client } = await twoViews();
     await client.refresh();
     const target = await client.target('dns', 'stable');
@@ -240,7 +240,7 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
 });
 
 describe('mirrors: a delegated role that is kept and has expired', () => {
-  it('is no fault of a mirror: none is asked, and none is said to fail', async () => {
+  it('is not a failure of a mirror: none gets a request, and none counts as failed', async () => {
     const { client, repository, a, b, upload, clock } = await bench();
     repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
     repository.signedOf('dns-team').expires = isoTime(startMs + 2 * dayMs);

@@ -61,7 +61,7 @@ describe('mirrors: a refresh', () => {
 });
 
 describe('mirrors: when all fail', () => {
-  it('the error says most, whatever the order, and names each', async () => {
+  it('the error is the most specific one, whatever the order, and names each mirror', async () => {
     for (const swapped of [false, true]) {
       const { client, a, b, repository } = await bench();
       const [liar, dead] = swapped ? [b, a] : [a, b];
@@ -78,7 +78,7 @@ describe('mirrors: when all fail', () => {
     }
   });
 
-  it('and all ask for quiet, the shortest time counts', async () => {
+  it('and all return Retry-After, the shortest time counts', async () => {
     const { client, a, b } = await bench();
     a.fault = busy(90_000);
     b.fault = busy(7000);
@@ -86,7 +86,7 @@ describe('mirrors: when all fail', () => {
     assert.equal(error.facts['retryAfterMs'], 7000);
   });
 
-  it('and one asks for quiet, that does not keep the host from the others', async () => {
+  it('and one returns Retry-After, the host uses the others', async () => {
     const { client, a, b, clock } = await bench();
     a.fault = busy(3_600_000);
     b.fault = down();
@@ -111,7 +111,7 @@ describe('mirrors: when all fail', () => {
   });
 });
 
-describe('mirrors: what no other one can mend ends the refresh', () => {
+describe('mirrors: an error that no other mirror can change ends the refresh', () => {
   for (const code of ['DISK_FULL', 'TRUST_STORE_DAMAGED'] as const) {
     it(code, async () => {
       const { store, clock, repository, a, b, upload } = await bench();
@@ -169,7 +169,7 @@ describe('mirrors: their order', () => {
     assert.deepEqual(await refreshed(client), ['https://a/']);
   });
 
-  it('asks one that rests all the same when the others fail', async () => {
+  it('uses a mirror in backoff when the others fail', async () => {
     const { client, a, b } = await bench();
     a.fault = down();
     await client.refresh();
@@ -178,7 +178,7 @@ describe('mirrors: their order', () => {
     assert.deepEqual(await refreshed(client), ['https://a/', 'https://b/ SERVER_UNREACHABLE']);
   });
 
-  it('leaves one alone that asked for quiet, though the other one fails, until its time has passed', async () => {
+  it('does not use a mirror before its Retry-After, even when the other one fails', async () => {
     const { client, a, b, clock } = await bench();
     a.fault = busy(20 * minuteMs);
     await client.refresh();
@@ -195,7 +195,7 @@ describe('mirrors: their order', () => {
     assert.deepEqual(await refreshed(client), ['https://a/']);
   });
 
-  it('asks that one too when a person forces it', async () => {
+  it('uses that mirror too when an operator forces it', async () => {
     const { client, a, b } = await bench();
     a.fault = busy(20 * minuteMs);
     await client.refresh();
@@ -240,7 +240,7 @@ describe('mirrors: a delegated role', () => {
 });
 
 describe('mirrors: one trust state over time', () => {
-  it('does not let a mirror that lags give up what another one has shown', async () => {
+  it('does not accept an older view of a mirror that lags', async () => {
     const { client, repository, a, upload, clock } = await bench();
     repository.moveTime(dayMs);
     repository.publish();

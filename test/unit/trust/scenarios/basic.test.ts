@@ -17,7 +17,7 @@ import {
 } from '../../../kit/trust/trust-bench.js';
 
 describe('a refresh', () => {
-  it('asks for four files in their order, and keeps each byte for byte', async () => {
+  it('requests four files in their order, and stores each byte for byte', async () => {
     using bench = trustBench();
     assert.equal(await bench.refresh(), 'trusted');
     assert.deepEqual(bench.asked(), firstRequests);
@@ -27,7 +27,7 @@ describe('a refresh', () => {
     }
   });
 
-  it('asks for exactly what is new afterwards', async () => {
+  it('requests only new files afterwards', async () => {
     using bench = trustBench();
     await bench.refresh();
     bench.asked();
@@ -49,7 +49,7 @@ describe('a refresh', () => {
     assert.deepEqual(bench.stored(), { root: 2, snapshot: 3, targets: 2, timestamp: 4 });
   });
 
-  it('takes all it needs to know from the store after a restart', async () => {
+  it('reads the trusted metadata from the store after a restart', async () => {
     using bench = trustBench();
     await bench.refresh();
     bench.asked();
@@ -58,7 +58,7 @@ describe('a refresh', () => {
     assert.deepEqual(bench.asked(), ['2.root.json', 'timestamp.json']);
   });
 
-  it('leaves bytes alone that mean the same: white space and the order of members stay as received', async () => {
+  it('stores bytes as received, with their white space and order of members', async () => {
     using bench = trustBench();
     for (const role of ['timestamp', 'snapshot', 'targets']) {
       const { signatures, signed } = JSON.parse(bench.repository.seal(role).toString());
@@ -73,7 +73,7 @@ describe('a refresh', () => {
     assert.deepEqual(bench.stored(), firstVersions);
   });
 
-  it('ignores another timestamp of the version it has, whatever that one names', async () => {
+  it('ignores another timestamp of the stored version, whatever it names', async () => {
     using bench = trustBench();
     await bench.refresh();
     const kept = bench.storedBytes('timestamp');
@@ -108,7 +108,7 @@ describe('a refresh', () => {
 describe('the shipped root', () => {
   const roots: readonly [string, (repository: RepositorySimulator) => Uint8Array][] = [
     ['is no metadata', () => Buffer.from('{"signed": 1}')],
-    ['is signed by nobody', ({ root }) => encodeEnvelope([], root)],
+    ['has no signature', ({ root }) => encodeEnvelope([], root)],
     ['is a timestamp', (repository) => repository.file('timestamp.json')],
     ['is cut short', (repository) => repository.bootstrapRoot.subarray(0, 400)],
   ];
@@ -253,7 +253,7 @@ describe('digests of snapshot and targets in the file that names them', () => {
       });
     }
 
-    it(`refuse a ${role} whose digest nobody can check`, async () => {
+    it(`refuse a ${role} with a digest of an unknown algorithm`, async () => {
       using bench = trustBench();
       bench.repository.publish();
       const { snapshot, timestamp } = bench.repository;
@@ -269,7 +269,7 @@ describe('digests of snapshot and targets in the file that names them', () => {
 });
 
 describe('the time of a refresh', () => {
-  it('is the host’s, asked once: a slow server does not move it', async () => {
+  it('is read once from the host, so that a slow server does not change it', async () => {
     using bench = trustBench({
       source: (source) => ({
         ...source,

@@ -22,7 +22,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   {
-    name: 'signed by nobody',
+    name: 'without a signature',
     bend: (repository) => repository.serve('1.dns.json', encodeEnvelope([], repository.signedOf('dns'))),
     code: 'SIGNATURE_THRESHOLD',
   },
@@ -78,7 +78,7 @@ const rows: readonly Row[] = [
     code: 'SIGNATURE_THRESHOLD',
   },
   {
-    name: 'a key whose id is not its digest',
+    name: 'a key with an id that is not its digest',
     bend: (repository) => {
       const [key] = repository.signersOf('dns');
       if (key === undefined) return assert.fail('no key');
@@ -122,7 +122,7 @@ const rows: readonly Row[] = [
     code: 'METADATA_MIX',
   },
   {
-    name: 'longer than the snapshot says',
+    name: 'longer than the length in the snapshot',
     bend: (repository) => {
       repository.pinned = true;
       repository.publish();
@@ -163,7 +163,7 @@ const rows: readonly Row[] = [
 
 describe('a delegated role is refused', () => {
   for (const { name, bend, code, asked } of rows) {
-    it(`${name}: ${code}, and the other team goes on`, async () => {
+    it(`${name}: ${code}, and the other team is not affected`, async () => {
       using bench = benchWithTeams();
       bend(bench.repository);
       assert.equal(await bench.refresh(), 'trusted');
@@ -198,7 +198,7 @@ describe('a delegated role that was trusted', () => {
     assert.equal(await bench.find('dns'), 'trusted');
   });
 
-  it('counts no longer when the delegator has taken its key away, nor when the delegation has gone', async () => {
+  it('is refused after the delegator removed its key or the delegation', async () => {
     using bench = benchWithTeams();
     const { repository } = bench;
     await bench.refresh();
@@ -246,7 +246,7 @@ describe('one role name below two delegators', () => {
     return bench;
   }
 
-  it('is trusted on the way whose keys signed it, and on no other, whichever is asked first', async () => {
+  it('is trusted only by the delegator that named its keys, in any order of requests', async () => {
     for (const order of [
       ['a', 'b', 'a'],
       ['b', 'a', 'b'],
@@ -261,7 +261,7 @@ describe('one role name below two delegators', () => {
     }
   });
 
-  it('is not trusted on the other way after a restart either: what is stored was judged on one way', async () => {
+  it('is not trusted by the other delegator after a restart either', async () => {
     using bench = diamond();
     await bench.refresh();
     assert.equal(await bench.find('a'), 'trusted');

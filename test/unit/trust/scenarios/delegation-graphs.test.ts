@@ -37,7 +37,7 @@ const graphs: readonly Graph[] = [
 
 describe('the search for a path', () => {
   for (const { name, edges, visited } of graphs) {
-    it(`asks (${visited}) of ${edges}: ${name}`, async () => {
+    it(`visits (${visited}) of ${edges}: ${name}`, async () => {
       using bench = benchWith(edges);
       assert.equal(await bench.refresh(), 'trusted');
       bench.asked();
@@ -49,7 +49,7 @@ describe('the search for a path', () => {
     });
   }
 
-  it('asks nobody on the way again: not in the same process, and not after a restart', async () => {
+  it('requests no visited role again, in the same process or after a restart', async () => {
     using bench = benchWith('t>a t>b a>c');
     await bench.refresh();
     await bench.client.target('bundle', 'stable');
@@ -76,7 +76,7 @@ describe('the search for a path', () => {
     assert.equal(bench.stored()['c'], 2);
   });
 
-  it('ends with the role that lists the path: the first in the order, whoever else lists it', async () => {
+  it('ends with the first role in the order that lists the path', async () => {
     for (const [listed, found, visited] of [
       ['b c d', 'c', 'a c'],
       ['b d', 'd', 'a c d'],
@@ -96,7 +96,7 @@ describe('the search for a path', () => {
     }
   });
 
-  it('says which files vouch, from the top-level targets down', async () => {
+  it('returns the files of the delegation chain, from the top-level targets down', async () => {
     using bench = benchWith('t>a a>b b>c');
     addRelease(bench, 'c');
     bench.repository.publish();
@@ -125,7 +125,7 @@ describe('the bound of a search', () => {
     assert.equal(bench.asked().length, 32);
   });
 
-  it('lets the 32nd answer, also at the end of a chain', async () => {
+  it('includes the 32nd role, also at the end of a chain', async () => {
     const chain = Array.from({ length: 31 }, (_, at) => `r${at + 1}>r${at + 2}`).join(' ');
     for (const edges of [fan(60), `t>r1 ${chain}`]) {
       using bench = benchWith(edges);
@@ -136,7 +136,7 @@ describe('the bound of a search', () => {
     }
   });
 
-  it('does not count those whose paths do not match', async () => {
+  it('does not count delegations with other paths', async () => {
     using bench = benchWith(`${fan(60).replaceAll(/(r\d+)/g, '$1?')} t>last`);
     addRelease(bench, 'last');
     bench.repository.publish();

@@ -28,7 +28,7 @@ describe('names of delegated roles', () => {
     'x'.repeat(200),
   ];
   for (const name of names) {
-    it(`${name.slice(0, 20)}: asked for under its encoded name, kept, and used again without a request`, async () => {
+    it(`${name.slice(0, 20)}: is requested by its encoded name, stored, and used again without a request`, async () => {
       using bench = trustBench();
       bench.repository.delegate('targets', { name, paths: ['dns/*'] });
       addTeamRelease(bench.repository, 'dns', name);
@@ -127,7 +127,7 @@ describe('how a delegation may be written', () => {
     }
   });
 
-  it('may leave its role empty, and carry members that nobody knows', async () => {
+  it('may have an empty role, and unknown members', async () => {
     using bench = benchWithTeams();
     const { repository } = bench;
     Object.assign(repository.targets.delegations, { 'x-note': 1, succinct: null });

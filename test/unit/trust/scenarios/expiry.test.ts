@@ -52,7 +52,7 @@ describe('an expired file from the server', () => {
 });
 
 describe('an expired file of our own', () => {
-  it('does not keep a newer root away, whatever the roots in between say', async () => {
+  it('does not prevent a newer root, whatever the roots in between contain', async () => {
     using bench = trustBench();
     const { repository, clock } = bench;
     repository.root.expires = isoTime(startMs + 7 * dayMs);
@@ -147,7 +147,7 @@ describe('a clock that jumps', () => {
     assert.equal(await bench.refresh(), 'METADATA_ROLLBACK');
   });
 
-  it('before 1970 or to the year 9999: refused or believed, never a crash', async () => {
+  it('before 1970 or to the year 9999: is refused or accepted, never a crash', async () => {
     using bench = trustBench();
     bench.clock.setWallTime(-1);
     assert.equal(await bench.refresh(), 'trusted');

@@ -15,7 +15,7 @@ import { trustBench, type Verdict } from '../../../kit/trust/trust-bench.js';
 
 describe('keys of every type', () => {
   for (const type of ['ed25519', 'ecdsa', 'rsa'] satisfies KeyType[]) {
-    it(`${type} signs every role, and one wrong bit makes it nobody`, async () => {
+    it(`${type} signs every role, and one wrong bit makes the signature invalid`, async () => {
       using bench = trustBench();
       const { repository } = bench;
       const [rootKey, onlineKey] = makeKeys(2, type);
@@ -166,7 +166,7 @@ const rows: readonly Row[] = [
     ['empty', ''],
     ['of no hex digits', 'zz'],
     ['of an odd number of digits', 'abc'],
-    ['of somebody else', 'ab'.repeat(64)],
+    ['of another key', 'ab'.repeat(64)],
     ['as long as a book', 'ab'.repeat(100_000)],
   ].map(
     ([name, sig]): Row => ({

@@ -78,7 +78,7 @@ for (const role of roles) {
       );
     });
 
-    it('ends at a time that nobody can read', async () => {
+    it('expires at a time that cannot be parsed', async () => {
       const times = [
         'never',
         '',
@@ -135,7 +135,7 @@ for (const role of roles) {
       ]);
     });
 
-    it('says one thing twice, or what two readers would read differently', async () => {
+    it('has a member twice, or text that two parsers would read differently', async () => {
       await refusesTexts(role, [
         (text) => text.replace('"version":2', '"version":1,"version":2'),
         (text) => text.replace('"signed":{', '"signed":{"_type":"root",'),
@@ -245,7 +245,7 @@ describe('what only some roles have', () => {
   });
 });
 
-describe('what looks odd and is right', () => {
+describe('unusual files that are valid', () => {
   it('other versions of the same specification, and the last second of 9999', async () => {
     for (const role of roles) {
       using bench = await offered();

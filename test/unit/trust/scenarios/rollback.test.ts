@@ -113,7 +113,7 @@ describe('fast-forward: a version far ahead, signed with a stolen key', () => {
     assert.deepEqual(bench.stored(), { root: 3, snapshot: 3, targets: 2, timestamp: 3 });
   });
 
-  it('of the targets, and of a role that nobody wants, is forgotten with the key of the snapshot', async () => {
+  it('of the targets, and of an unused role, is forgotten with the key of the snapshot', async () => {
     using bench = await benchAt(2, false);
     const { repository } = bench;
     repository.delegate('targets', { name: 'unwanted', paths: ['unwanted/*'] });

@@ -92,7 +92,7 @@ describe('a host stops at the root before', () => {
 });
 
 describe('the chain of roots', () => {
-  it('ends only where the server says that there is no next one', async () => {
+  it('ends only when the server has no next one', async () => {
     using bench = trustBench({
       source: (source) => ({
         ...source,
@@ -110,7 +110,7 @@ describe('the chain of roots', () => {
     assert.deepEqual(bench.asked(), ['2.root.json', '3.root.json']);
   });
 
-  it('of 300 new roots is followed for 256, says so, and is finished by the next refresh', async () => {
+  it('of 300 new roots is followed for 256 with an error, and completed by the next refresh', async () => {
     using bench = trustBench();
     for (let count = 0; count < 300; count += 1) bench.repository.bumpRoot();
     assert.equal(await bench.refresh(), 'ROOT_CHAIN_TOO_LONG');

@@ -72,7 +72,7 @@ describe('a stored file that is damaged', () => {
     }
   });
 
-  it('is made up for when it is all of them but the history', async () => {
+  it('is restored when every file except the history is damaged', async () => {
     using bench = await settledBench();
     for (const role of ['root', ...Object.keys(mended)]) truncateSync(join(bench.trust, `${role}.json`), 7);
     assert.equal(await bench.refresh(), 'trusted');
@@ -80,7 +80,7 @@ describe('a stored file that is damaged', () => {
     assert.deepEqual(bench.stored(), { root: 3, timestamp: 2, snapshot: 2, targets: 2, dns: 1, web: 1 });
   });
 
-  it('is not believed when it is another file that was once good: an older timestamp stays what it is', async () => {
+  it('is refused when it is an older valid file, as an older timestamp', async () => {
     using bench = await settledBench();
     const old = bench.storedBytes('snapshot');
     bench.repository.publish();
@@ -124,7 +124,7 @@ describe('a stored file that is damaged', () => {
 });
 
 describe('two clients on one store', () => {
-  it('take turns by the lock: the second is told LOCK_HELD, and afterwards begins where the first ended', async () => {
+  it('exclude each other by the lock: the second gets LOCK_HELD, and later begins where the first ended', async () => {
     using bench = trustBench();
     const request = {
       path: join(bench.trust, '..', 'lock'),

@@ -35,7 +35,7 @@ describe('a target file', () => {
     assert.equal(test.read('access/policy.yaml'), 'a');
   });
 
-  it('may be deep inside its archive, under names that only look like others', async () => {
+  it('may be deep inside its archive, with names similar to others', async () => {
     using test = testHost();
     const files = {
       'sub/dir/deeper/policy.yaml': '1',
@@ -63,10 +63,10 @@ describe('digests of a target', () => {
   const rows: readonly [string, readonly string[], Verdict][] = [
     ['SHA-256 alone', ['sha256'], 'trusted'],
     ['SHA-256 and SHA-512', ['sha256', 'sha512'], 'trusted'],
-    ['SHA-256 and one that nobody knows', ['blake9', 'sha256'], 'trusted'],
+    ['SHA-256 and an unknown one', ['blake9', 'sha256'], 'trusted'],
     // Our archives are known by their SHA-256; a digest that we cannot hold them to is no proof.
     ['SHA-512 alone', ['sha512'], 'TARGET_MALFORMED'],
-    ['one that nobody knows', ['blake9'], 'TARGET_MALFORMED'],
+    ['an unknown one', ['blake9'], 'TARGET_MALFORMED'],
     ['a broken one alone', ['md5'], 'TARGET_MALFORMED'],
   ];
   for (const [name, digests, verdict] of rows) {
@@ -91,7 +91,7 @@ describe('digests of a target', () => {
 describe('names that every object has', () => {
   const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__'];
 
-  it('are not listed because a language says so', async () => {
+  it('are not listed because JavaScript objects have them', async () => {
     using bench = trustBench();
     await bench.refresh();
     for (const name of names) {

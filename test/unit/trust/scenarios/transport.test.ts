@@ -92,14 +92,14 @@ function flood(response: ServerResponse, byteCount: number): void {
 
 const rows: readonly [string, Verdict, Bend][] = [
   [
-    'is 50 MB long, as it says',
+    'is 50 MB long, with that Content-Length',
     'DOWNLOAD_TOO_LARGE',
     (response) => {
       response.writeHead(200, { 'content-length': 50_000_000 });
       flood(response, 50_000_000);
     },
   ],
-  ['is 50 MB long, and does not say so', 'DOWNLOAD_TOO_LARGE', (response) => flood(response, 50_000_000)],
+  ['is 50 MB long, without a Content-Length', 'DOWNLOAD_TOO_LARGE', (response) => flood(response, 50_000_000)],
   ['drips without end', 'DOWNLOAD_TIMEOUT', (response) => drip(response, 10)],
   ['comes whole, and never ends', 'DOWNLOAD_TIMEOUT', (response, bytes) => response.write(bytes)],
   ['never begins', 'DOWNLOAD_TIMEOUT', () => undefined],
@@ -130,7 +130,7 @@ const rows: readonly [string, Verdict, Bend][] = [
     },
   ],
   [
-    'is a gzip bomb that says what it is',
+    'is a gzip bomb with a Content-Encoding',
     'SERVER_ERROR',
     (response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -138,7 +138,7 @@ const rows: readonly [string, Verdict, Bend][] = [
     },
   ],
   [
-    'is a gzip bomb that does not say it',
+    'is a gzip bomb without a Content-Encoding',
     'DOWNLOAD_TOO_LARGE',
     (response) => {
       response.end(gzipSync(Buffer.alloc(20_000_000)));
@@ -178,7 +178,7 @@ const rows: readonly [string, Verdict, Bend][] = [
   ],
   ['is the page of a hotel', 'METADATA_MALFORMED', (response) => response.end('<html>Welcome!</html>')],
   [
-    'is "not modified", which nobody asked',
+    'is "not modified" for a request without an ETag',
     'SERVER_ERROR',
     (response) => {
       response.writeHead(304);

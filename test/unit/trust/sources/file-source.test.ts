@@ -29,7 +29,7 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
 }
 
 describe('file source', () => {
-  it('reads files, and says which are absent', async () => {
+  it('reads files, and reports absent ones', async () => {
     using dir = tempDir();
     const source = repository(dir);
     const verdict = await source.fetch('metadata/timestamp.json', { maxBytes: 5 });
@@ -114,7 +114,7 @@ describe('file source', () => {
     assert.equal(await collect(source.stream('large', { length: text.length })), text);
   });
 
-  it('ends when the caller says so', async () => {
+  it('ends when the caller aborts it', async () => {
     using dir = tempDir();
     const source = repository(dir);
     const signal = AbortSignal.abort();

@@ -94,7 +94,7 @@ const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: 
     'DOWNLOAD_TRUNCATED',
     (socket) => socket.end(`${head('Transfer-Encoding: chunked\r\n')}5\r\n01234\r\n`),
   ],
-  'sends a chunk whose size is none': [
+  'sends a chunk without a valid size': [
     'SERVER_ERROR',
     'SERVER_ERROR',
     (socket) => socket.end(`${head('Transfer-Encoding: chunked\r\n')}zz\r\n01234\r\n`),
@@ -115,7 +115,7 @@ const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: 
       endlessly(socket, `X-Filler: ${'x'.repeat(1000)}\r\n`, 1);
     },
   ],
-  'says nothing but "continue"': [
+  'sends only "continue"': [
     'SERVER_UNREACHABLE',
     'SERVER_UNREACHABLE',
     (socket) => endlessly(socket, 'HTTP/1.1 100 Continue\r\n\r\n', 1),
@@ -160,7 +160,7 @@ const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: 
     'SERVER_ERROR',
     (socket) => socket.end(`${head('Content-Length: 10\r\nTransfer-Encoding: chunked\r\n')}0\r\n\r\n`),
   ],
-  'packs the body though nobody asked': [
+  'compresses the body without a request for it': [
     'SERVER_ERROR',
     'SERVER_ERROR',
     (socket) => {
@@ -182,7 +182,7 @@ describe('a hostile server that', () => {
     });
   }
 
-  it('says "early hints" without end is left long before the deadline: SERVER_ERROR', async () => {
+  it('sends "early hints" without end is abandoned long before the deadline: SERVER_ERROR', async () => {
     await using server = await rawServer((socket) => endlessly(socket, hints, 1));
     const limits = { ...defaultTransportLimits, metadataTimeoutMs: 60_000, archiveTimeoutMs: 60_000 };
     const source = open(server.url, { limits });
@@ -191,7 +191,7 @@ describe('a hostile server that', () => {
     await source.close();
   });
 
-  it('says "early hints" a few times is a server like others', async () => {
+  it('sends "early hints" a few times is accepted', async () => {
     await using server = await rawServer((socket) => {
       socket.end(`${hints.repeat(16)}${head('Content-Length: 5\r\n')}hello`);
     });
@@ -239,7 +239,7 @@ describe('a hostile server that', () => {
     await source.close();
   });
 
-  it('answers on IPv6 is a server like others', async (t) => {
+  it('answers on IPv6 is accepted', async (t) => {
     const server = await rawServer(
       (socket) => socket.end(`${head('Content-Length: 5\r\n')}hello`),
       '::1',

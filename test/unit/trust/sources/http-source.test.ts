@@ -13,7 +13,7 @@ import { httpFixture } from '../../../kit/net/http-fixture.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
 describe('http source: fetch', () => {
-  it('gets a file with its ETag, says who asks, and asks for no encoding', async () => {
+  it('gets a file with its ETag, sends a User-Agent, and accepts no encoding', async () => {
     await using it = await bench(always(200, { etag: '"v1"' }, 'hello'));
     const verdict = await it.source.fetch('metadata/timestamp.json', { maxBytes: 5 });
     assert.ok(verdict.kind === 'found');
@@ -88,14 +88,14 @@ describe('http source: answers that are refused', () => {
     [new Date(nowMs + 90_000).toUTCString(), 90_000],
     [new Date(nowMs - 90_000).toUTCString(), 0],
   ] as const) {
-    it(`hears Retry-After: ${value}`, async () => {
+    it(`obeys Retry-After: ${value}`, async () => {
       await using it = await bench(always(value === '7' ? 429 : 503, { 'retry-after': value }));
       const error = await rejectsCode('SERVER_BUSY', it.source.fetch('x', { maxBytes: 10 }));
       assert.equal(error.facts['retryAfterMs'], expected);
     });
   }
 
-  it('takes a Retry-After that is none for an ordinary error', async () => {
+  it('treats an invalid Retry-After as an ordinary error', async () => {
     await using it = await bench(always(503, { 'retry-after': '-5' }));
     await rejectsCode('SERVER_ERROR', it.source.fetch('x', { maxBytes: 10 }));
   });
@@ -106,7 +106,7 @@ describe('http source: answers that are refused', () => {
     assert.equal(error.facts.actual, 'gzip');
   });
 
-  it('refuses what is no HTTP', async () => {
+  it('refuses a response that is not HTTP', async () => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('SSH-2.0-OpenSSH_9.2\r\n');
@@ -118,7 +118,7 @@ describe('http source: answers that are refused', () => {
     server.close();
   });
 
-  it('names the system error when nobody listens', async () => {
+  it('names the system error when no server listens', async () => {
     const server = await httpFixture(always(200));
     await server[Symbol.asyncDispose]();
     const source = open(server.url);
@@ -129,7 +129,7 @@ describe('http source: answers that are refused', () => {
 });
 
 describe('openRepositorySource', () => {
-  it('refuses what is no plain http, https or file URL', () => {
+  it('refuses anything but a plain http, https or file URL', () => {
     for (const location of [
       'ftp://example.net/',
       '/srv/repository',
@@ -147,7 +147,7 @@ describe('openRepositorySource', () => {
 });
 
 describe('http source: TLS', () => {
-  it('trusts the authority it was given, and no stranger', needs('openssl', 'openssl'), async () => {
+  it('trusts only the configured certificate authority', needs('openssl', 'openssl'), async () => {
     using dir = tempDir();
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
     const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];

@@ -91,7 +91,7 @@ describe('http source: lengths and deadlines', () => {
     assert.deepEqual(await fetched, { kind: 'absent' });
   });
 
-  it('ends when the caller says so', async () => {
+  it('ends when the caller aborts it', async () => {
     await using it = await bench(() => controller.abort());
     const controller = new AbortController();
     await rejectsCode('INTERRUPTED', it.source.fetch('x', { maxBytes: 10, signal: controller.signal }));
@@ -149,13 +149,13 @@ describe('http source: stream', () => {
     }
   });
 
-  it('takes the whole from a server that ignores the range or has another version, and says so', async () => {
+  it('reads the whole file from a server that ignores the range or has another version, and reports that', async () => {
     await using it = await bench(always(200, { etag: '"v2"' }, body));
     const { got, begun } = await resume(it.source, { offset: 4, etag: '"v1"' });
     assert.deepEqual([got, begun], [body, [{ offset: 0, etag: '"v2"' }]]);
   });
 
-  it('asks once more for the whole where the range cannot be had', async () => {
+  it('requests the whole file if the range is refused', async () => {
     const refusals: Answer[] = [
       always(416, { 'content-range': 'bytes */3' }),
       ...['bytes 3-9/10', 'bytes 4-8/10', 'bytes 4-9/11', 'bytes 4-10/10', 'none'].map((range) =>
@@ -205,7 +205,7 @@ describe('http source: stream', () => {
     assert.equal(it.server.requests.length, 0);
   });
 
-  it('refuses a range that nobody asked for', async () => {
+  it('refuses a range that was not requested', async () => {
     await using it = await bench(always(206, { 'content-range': 'bytes 0-9/10' }, body));
     await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10 })));
   });
@@ -232,7 +232,7 @@ describe('http source: stream', () => {
     }
   });
 
-  it('lets go of the connection when the reader stops early', async () => {
+  it('releases the connection when the reader stops early', async () => {
     await using it = await bench(always(200, {}, 'x'.repeat(1_000_000)));
     for await (const chunk of it.source.stream('targets/a', { length: 1_000_000 })) {
       assert.ok(chunk.length > 0);

@@ -27,19 +27,19 @@ async function take(pieces: readonly Piece[], readMs = 0): Promise<number> {
 
 const times = (count: number, piece: Piece): Piece[] => Array.from({ length: count }, () => piece);
 
-describe('the least pace of a body', () => {
+describe('the minimum throughput of a body', () => {
   it('is 1 kB a second, over a minute', async () => {
     assert.equal(await take(times(300, [10_000, 10_000])), 3_000_000);
     const error = await rejectsCode('DOWNLOAD_TIMEOUT', take(times(300, [9_999, 10_000])));
     assert.deepEqual(error.facts, { url: 'https://a/x', waitedMs: 60_000, expected: 60_000, actual: 59_994 });
   });
 
-  it('ends who sends a byte at a time', async () => {
+  it('ends a server that sends single bytes', async () => {
     const error = await rejectsCode('DOWNLOAD_TIMEOUT', take(times(2000, [1, 1000])));
     assert.equal(error.facts['actual'], 60);
   });
 
-  it('is asked of each minute anew: what came before buys no time', async () => {
+  it('is checked for each minute alone: earlier bytes do not count', async () => {
     const error = await rejectsCode(
       'DOWNLOAD_TIMEOUT',
       take([[50_000_000, 60_000], ...times(100, [1, 1000])]),
@@ -47,11 +47,11 @@ describe('the least pace of a body', () => {
     assert.deepEqual([error.facts['waitedMs'], error.facts['actual']], [60_000, 60]);
   });
 
-  it('is asked of nobody in less than a minute', async () => {
+  it('is not checked before a minute has passed', async () => {
     assert.equal(await take(times(59, [1, 1000])), 59);
   });
 
-  it('counts no time that the reader takes', async () => {
+  it('does not count the time of the reader', async () => {
     assert.equal(await take(times(100, [1, 10]), 60_000), 100);
   });
 });

@@ -63,7 +63,7 @@ describe('the clock floor', () => {
     assert.equal(it.boot().status()?.clockFloorMs, startMs + 2 * hourMs);
   });
 
-  it('is told with how far the clock is behind, until the clock is right', async () => {
+  it('is reported with the lag of the clock until the clock is correct', async () => {
     using it = site();
     it.signAt(startMs + 3 * hourMs);
     const client = it.boot();
@@ -73,7 +73,7 @@ describe('the clock floor', () => {
     assert.deepEqual((await client.refresh()).warnings, []);
   });
 
-  it('is used for expiry: a clock set back makes nothing fresh again', async () => {
+  it('is used for expiry, so that a clock set back does not make metadata fresh again', async () => {
     using it = site();
     it.repository.targets.expires = isoTime(startMs + 5 * dayMs);
     it.repository.publish();
@@ -120,7 +120,7 @@ describe('the clock floor', () => {
     }
   });
 
-  it('that is damaged counts as what the timestamp says', async () => {
+  it('is replaced by the time of the timestamp when it is damaged', async () => {
     using it = site();
     it.signAt(startMs + hourMs);
     await it.boot().refresh();

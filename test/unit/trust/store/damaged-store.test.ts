@@ -111,7 +111,7 @@ async function refreshOn(
 const storeCodes: readonly string[] = ['TRUST_STORE_DAMAGED', 'ROOT_NOT_LINKED'];
 
 describe('a trust store with any damage', () => {
-  it('heals or says what to do, and is never led back behind a root that still verifies', async () => {
+  it('is repaired or reports a fix, and never goes back behind a root that still verifies', async () => {
     using on = await world();
     const { host, whole } = on;
     const seen = { healed: 0, told: 0, 'went back': 0 };
@@ -155,7 +155,7 @@ describe('a trust store with any damage', () => {
     for (const [kind, count] of Object.entries(seen)) assert.ok(count > 0, `no case ${kind}`);
   });
 
-  it('refuses, or heals, when any one root is exchanged for that of a stranger', async () => {
+  it('refuses or repairs a store in which one root is replaced by a root of another repository', async () => {
     using on = await world();
     const { host, whole, stranger } = on;
     for (const path of [...whole.keys()].filter((name) => name.endsWith('root.json'))) {
@@ -173,7 +173,7 @@ describe('a trust store with any damage', () => {
     }
   });
 
-  it('waits for the server where a hole in the history hides the newest root, and names the hole', async () => {
+  it('waits for the server if a gap in the history hides the newest root, and names the gap', async () => {
     using on = await world();
     const { host, whole } = on;
     const holed = new Map(whole);

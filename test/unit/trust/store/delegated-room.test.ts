@@ -14,8 +14,8 @@ function fill(dir: TempDir, sizes: Readonly<Record<string, number>>): void {
   }
 }
 
-describe('room for a delegated role', () => {
-  it('is made by those that were written longest ago, and by no more of them than needed', () => {
+describe('the space for a delegated role', () => {
+  it('is made by removing the oldest files, and no more than needed', () => {
     using dir = tempDir();
     fill(dir, { 'old.json': maxKeptBytes / 4, 'mid.json': maxKeptBytes / 4, 'new.json': maxKeptBytes / 2 });
     makeRoom(createDurableFs(), dir.path, 'more.json', 0);
@@ -24,7 +24,7 @@ describe('room for a delegated role', () => {
     assert.deepEqual(readdirSync(dir.path).sort(), ['mid.json', 'new.json']);
   });
 
-  it('is not made by a top-level role, by the file that it is for, or by what is no file of a role', () => {
+  it('is not made by removing a top-level role, the new file itself, or a file that is no role', () => {
     using dir = tempDir();
     const names = ['root.json', 'targets.json', 'snapshot.json', 'timestamp.json', 'own.json', 'clock-floor'];
     fill(dir, Object.fromEntries(names.map((name) => [name, maxKeptBytes])));
@@ -34,7 +34,7 @@ describe('room for a delegated role', () => {
     assert.deepEqual(readdirSync(dir.path).sort(), [...names, 'directory.json', 'roots'].sort());
   });
 
-  it('is there where the directory is not made yet', () => {
+  it('exists before the directory is created', () => {
     using dir = tempDir();
     makeRoom(createDurableFs(), dir.join('none'), 'own.json', 1);
     assert.deepEqual(readdirSync(dir.path), []);

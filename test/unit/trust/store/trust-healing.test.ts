@@ -7,7 +7,7 @@ import type { OperationObserver } from '../../../../src/platform/disk/durable-fs
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { type Host, host, rotatedHost } from '../../../kit/trust/stored-trust.js';
 
-describe('trust store: healing', () => {
+describe('trust store: repair', () => {
   for (const [role, requests] of [
     ['timestamp', ['GET metadata/timestamp.json']],
     ['snapshot', ['GET metadata/timestamp.json', 'GET metadata/1.snapshot.json']],
@@ -78,7 +78,7 @@ describe('trust store: healing', () => {
     assert.ok(fatal > 20, `${fatal - 1} cuts`);
   });
 
-  it('passes on what the disk says', async () => {
+  it('throws the error of the disk', async () => {
     using it = host();
     const full: OperationObserver = {
       before: ({ op }) => {
@@ -89,7 +89,7 @@ describe('trust store: healing', () => {
     await it.boot().refresh();
   });
 
-  it('says so when neither root.json nor the history can be used', async () => {
+  it('reports an error when neither root.json nor the history can be used', async () => {
     using it = await rotatedHost(0);
     it.damage('root.json');
     it.damage('roots/1.root.json');

@@ -19,7 +19,7 @@ import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 import { host, rotatedHost, startMs } from '../../../kit/trust/stored-trust.js';
 
-describe('trust store: what lies on disk', () => {
+describe('trust store: the files on disk', () => {
   it('keeps every file byte for byte, private, with the history of roots beside them', async () => {
     using it = await rotatedHost(2);
     assert.deepEqual(it.files(), [
@@ -72,7 +72,7 @@ describe('trust store: what lies on disk', () => {
     assert.deepEqual(new Set(it.operations.map((op) => op.split(':')[0])), new Set(['trust.timestamp']));
   });
 
-  it('writes nothing when it is only looked at', async () => {
+  it('writes nothing when it is only read', async () => {
     using it = host();
     assert.equal(it.boot().status(), undefined);
     assert.equal(existsSync(it.trust), false);
@@ -125,7 +125,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal(existsSync(it.trust), false);
   });
 
-  it('that this user may not read is no missing file: the hint says how it becomes readable', () => {
+  it('that this user may not read is not reported as missing, and the hint makes it readable', () => {
     const [denied, absent] = ['EACCES', 'ENOENT'].map((why) => rootAccessHint('/etc/writ/root.json', why));
     assert.match(denied ?? '', /chmod a\+r \/etc\/writ\/root\.json/);
     assert.equal(absent, undefined);
@@ -155,7 +155,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 5);
   });
 
-  it('far behind a history that was lost is asked of a person, and the way that the hint names is one', async () => {
+  it('far behind a lost history is reported to the operator, and the fix of the hint works', async () => {
     using it = await rotatedHost(3);
     const stored = it.read('root.json');
     rmSync(join(it.trust, 'roots'), { recursive: true });
@@ -182,7 +182,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 5);
   });
 
-  it('names the way where only the end of the history is left', async () => {
+  it('reports a fix if only the end of the history is left', async () => {
     using it = await rotatedHost(3);
     for (const version of [1, 2, 3]) rmSync(join(it.trust, 'roots', `${version}.root.json`));
     const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
@@ -191,7 +191,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 4);
   });
 
-  it('names the way where the beginning of the history is damaged', async () => {
+  it('reports a fix if the beginning of the history is damaged', async () => {
     using it = await rotatedHost(3);
     writeFileSync(join(it.trust, 'roots', '1.root.json'), '{');
     for (const version of [2, 3]) rmSync(join(it.trust, 'roots', `${version}.root.json`));
@@ -224,7 +224,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).changed, false);
   });
 
-  it('of another repository is believed once a person has moved the old trust away, as the hint says', async () => {
+  it('of another repository is accepted after an operator moved the old trust store away, as in the hint', async () => {
     using it = await rotatedHost(0);
     rmSync(it.trust, { recursive: true });
     it.bootstrap(new RepositorySimulator({ nowMs: startMs }).bootstrapRoot);
