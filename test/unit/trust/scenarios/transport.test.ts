@@ -99,7 +99,11 @@ const rows: readonly [string, Verdict, Bend][] = [
       flood(response, 50_000_000);
     },
   ],
-  ['is 50 MB long, without a Content-Length', 'DOWNLOAD_TOO_LARGE', (response) => flood(response, 50_000_000)],
+  [
+    'is 50 MB long, without a Content-Length',
+    'DOWNLOAD_TOO_LARGE',
+    (response) => flood(response, 50_000_000),
+  ],
   ['drips without end', 'DOWNLOAD_TIMEOUT', (response) => drip(response, 10)],
   ['comes whole, and never ends', 'DOWNLOAD_TIMEOUT', (response, bytes) => response.write(bytes)],
   ['never begins', 'DOWNLOAD_TIMEOUT', () => undefined],

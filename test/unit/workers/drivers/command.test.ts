@@ -20,7 +20,7 @@ function sh(script: string, options: { confirms?: boolean; timeoutMs?: number } 
 }
 
 describe('the command driver', () => {
-  it('takes exit 0 for told, and for confirmed only when the user vouches for it', async () => {
+  it('takes exit 0 for notified, and for confirmed only if the configuration says so', async () => {
     assert.deepEqual(await sh('echo reloaded'), { kind: 'notified', text: 'exit 0: reloaded' });
     assert.deepEqual(await sh('true', { confirms: true }), { kind: 'confirmed', text: 'exit 0' });
     assert.equal(driverOf(['true']).verdictClass, 'early');
@@ -44,7 +44,7 @@ describe('the command driver', () => {
     });
   }
 
-  it('keeps the end of a long output, where the reason stands', async () => {
+  it('keeps the end of a long output, which has the reason', async () => {
     const answer = await sh('for i in $(seq 2000); do echo line $i; done; echo the reason >&2; exit 1');
     assert.equal(answer.kind, 'refused');
     assert.ok(answer.text.endsWith('line 2000 | the reason'));
@@ -77,7 +77,7 @@ describe('the command driver', () => {
     assert.deepEqual(await driverOf(['/usr/sbin/rndc', 'reload']).members(), ['rndc']);
   });
 
-  it('tells each worker that a command names, by argument and environment', async () => {
+  it('notifies each worker that a command lists, by argument and environment', async () => {
     const options = { members: { run: ['printf', 'b\\na\\n'] } };
     const byArgument = command.create(
       { run: ['echo', '{worker}', '{generation}'], ...options },
@@ -92,7 +92,7 @@ describe('the command driver', () => {
     assert.equal((await byArgument.reset('--all', reset)).kind, 'unreachable');
   });
 
-  it('restarts by a command of its own, and knows by a pid file who lives', async () => {
+  it('restarts by its own command, and checks liveness by a pid file', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('pid'), `${process.pid}\n`);
     const options = { restart: { run: ['sh', '-c', 'exit $1', 'sh', '3'] }, pidFile: dir.join('pid') };
@@ -106,7 +106,7 @@ describe('the command driver', () => {
     assert.deepEqual([plain.restart, plain.liveness, plain.pid], [undefined, undefined, undefined]);
   });
 
-  it('takes for not reached what its user says that the program says so', async () => {
+  it('takes an answer for unreachable if it matches the rule of the configuration', async () => {
     const rndc = 'echo "rndc: connect failed: 127.0.0.1#953: connection refused" >&2; exit 1';
     const kindOf = async (script: string, unreachable: object): Promise<Answer['kind']> => {
       const driver = command.create({ run: ['sh', '-c', script], unreachable }, driverContext());
@@ -129,7 +129,7 @@ describe('the command driver', () => {
     );
   });
 
-  it('believes no program that says no while nobody lives: a daemon that is down refuses nothing', async () => {
+  it('ignores a refusal while the daemon is dead', async () => {
     using dir = tempDir();
     const driver = command.create(
       { run: ['sh', '-c', 'echo cannot connect; exit 1'], pidFile: dir.join('pid') },
@@ -146,7 +146,7 @@ describe('the command driver', () => {
     assert.equal((await ask()).kind, 'refused');
   });
 
-  it('tells a daemon that was restarted from the one before by its pid file, and has no name for a dead one', async () => {
+  it('identifies a restarted daemon by its pid file, and a dead one not at all', async () => {
     using dir = tempDir();
     const pidFile = dir.join('pid');
     const driver = command.create({ run: ['true'], pidFile }, driverContext());
@@ -179,7 +179,7 @@ describe('the command driver', () => {
     });
   }
 
-  it('refuses a placeholder that it does not fill', () => {
+  it('refuses an unknown placeholder', () => {
     for (const run of [['rndc', '{bundle}'], ['rndc', 'a{candidate}b'], ['']]) {
       throwsCode('CONFIG_INVALID', () => driverOf(run));
     }

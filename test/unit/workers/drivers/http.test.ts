@@ -45,7 +45,7 @@ async function ask(
 }
 
 describe('the http driver', () => {
-  it('tells by one POST, and confirms only where the user vouches for the answer', async () => {
+  it('notifies by one POST, and confirms only if the configuration defines the answer', async () => {
     const { answer, requests } = await ask({ body: 'reloaded\n' });
     assert.deepEqual(answer, { kind: 'notified', text: 'status 200: reloaded' });
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('the http driver', () => {
     assert.equal(driverOf('http://a/', { confirms: true }).verdictClass, 'true');
   });
 
-  it('sends what it is told to, with the generation in the body and never in a header', async () => {
+  it('sends the configured request, with the generation in the body and never in a header', async () => {
     const { requests } = await ask(
       {},
       {
@@ -96,14 +96,14 @@ describe('the http driver', () => {
   });
 
   for (const status of [400, 412, 422, 500, 501]) {
-    it(`takes status ${status} for a no, with what was said`, async () => {
+    it(`takes status ${status} for a refusal, with the text of the response`, async () => {
       const { answer } = await ask({ status, body: 'block.yaml: line 3' });
       assert.deepEqual(answer, { kind: 'refused', text: `status ${status}: block.yaml: line 3` });
     });
   }
 
   for (const status of [401, 403, 404, 405, 429, 502, 503, 504]) {
-    it(`takes status ${status} for no word on the policy`, async () => {
+    it(`takes status ${status} for no verdict on the policy`, async () => {
       assert.equal((await ask({ status })).answer.kind, 'unreachable');
     });
   }
@@ -130,7 +130,7 @@ describe('the http driver', () => {
     assert.match(other.text, /does not speak HTTP/);
   });
 
-  it('cannot reach a daemon that died or was told to wait no longer', async () => {
+  it('cannot reach a daemon that died, or after an abort', async () => {
     const port = await freePort();
     const driver = driverOf(`http://127.0.0.1:${port}/`);
     const dead = await driver.reset('a', { target, timeoutMs: 60_000 });
@@ -177,7 +177,7 @@ describe('the http driver', () => {
     await two.close();
   });
 
-  it('shows nobody the secret that it sends', async () => {
+  it('does not reveal the secret that it sends', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('token'), 'Bearer s3cret\n');
     const { answer, requests } = await ask({ status: 401 }, { authorizationFile: dir.join('token') });

@@ -26,22 +26,22 @@ async function ask(options: FakeKresdOptions, command?: string, timeoutMs = 60_0
   }
 }
 
-describe('what the yes of a kresd worker is worth', () => {
+describe('the value of a confirmation by a kresd worker', () => {
   const classOf = (options: { readonly confirms?: boolean }, checked?: 'yes' | 'no') =>
     kresd.create(
       { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', ...options },
       { ...driverContext(), ...(checked === undefined ? {} : { checked }) },
     ).verdictClass;
 
-  it('is early where no trusted role lists it: it says yes to a list that it could not parse', () => {
+  it('is early without a check, because kresd confirms a list that it could not parse', () => {
     assert.deepEqual([classOf({}), classOf({}, 'no')], ['early', 'early']);
   });
 
-  it('is true where its user says so, or a check judges what it reads', () => {
+  it('is true if the configuration says so, or if a check parses the list', () => {
     assert.deepEqual([classOf({ confirms: true }, 'no'), classOf({}, 'yes')], ['true', 'true']);
   });
 
-  it('is early where its user says so, whatever is checked', () => {
+  it('is early if the configuration says so, whatever the checks are', () => {
     assert.equal(classOf({ confirms: false }, 'yes'), 'early');
   });
 });
@@ -67,7 +67,7 @@ describe('the kresd driver', () => {
   });
 
   for (const command of ['error("boom")', "require('ffi').C.kr_rules_reset()", 'nil', '1+1']) {
-    it(`takes the answer of ${command} for a no`, async () => {
+    it(`takes the answer of ${command} for a refusal`, async () => {
       assert.equal((await ask({}, command)).kind, 'refused');
     });
   }
@@ -88,12 +88,12 @@ describe('the kresd driver', () => {
         assert.deepEqual(await ask({ release: '6.4', ...variant }, reset6), { kind: 'confirmed', text: '0' });
     });
 
-    it('takes the answer of a function that only the configuration of kresd 5 defines for a no', async () => {
+    it('takes the answer of a function that only the configuration of kresd 5 defines for a refusal', async () => {
       assert.equal((await ask({ release: '6.4' }, 'policy_reset()')).kind, 'refused');
     });
   });
 
-  it('takes an answer that only contains or resembles the expected one for a no', async () => {
+  it('takes an answer that only contains or resembles the expected one for a refusal', async () => {
     for (const text of ['00', '0\n', ' 0', '0.0', '']) {
       assert.equal((await ask({ answer: () => text })).kind, 'refused', JSON.stringify(text));
     }
@@ -125,7 +125,7 @@ describe('the kresd driver', () => {
     assert.deepEqual(absent, { kind: 'unreachable', text: `${dir.join('3')}: ENOENT` });
   });
 
-  it('lives as long as somebody listens for it', async () => {
+  it('is alive while a process listens on its socket', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('2'));
     const worker = await startFakeKresd(dir.join('1'), { behaviour: 'hang' });
@@ -138,7 +138,7 @@ describe('the kresd driver', () => {
     await worker.close();
   });
 
-  it('stops asking when it is told to', async () => {
+  it('stops when it is aborted', async () => {
     using dir = tempDir();
     const worker = await startFakeKresd(dir.join('1'), { behaviour: 'hang' });
     const stop = new AbortController();

@@ -42,7 +42,7 @@ async function ask(
 }
 
 describe('the line driver', () => {
-  it('reads to the end of the connection, and confirms only where the user vouches for it', async () => {
+  it('reads to the end of the connection, and confirms only if the configuration defines the answer', async () => {
     const server: FakeLineOptions = { habit: 'unbound' };
     const { answer, received } = await ask(server, unbound);
     assert.deepEqual(answer, { kind: 'confirmed', text: 'ok' });
@@ -65,7 +65,7 @@ describe('the line driver', () => {
     }
   });
 
-  it('takes any other answer than the expected one for a no', async () => {
+  it('takes any other answer than the expected one for a refusal', async () => {
     for (const text of ['error failed to read b.rpz', 'ok ', ' ok', 'ok ok', '']) {
       const { answer } = await ask({ habit: 'unbound', answer: () => text }, unbound);
       assert.equal(answer.kind, 'refused', JSON.stringify(text));
@@ -109,7 +109,7 @@ describe('the line driver', () => {
     await fake.close();
   });
 
-  it('may be away for as long as its answer may take: a long configuration is no death', async () => {
+  it('may be absent for as long as its answer may take, because a long reload is not a death', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
     const clock = fakeClock({ mode: 'skip' });
@@ -127,7 +127,7 @@ describe('the line driver', () => {
     assert.ok(clock.monotonicMs() - laterMs < 4000, 'and no longer from then on');
   });
 
-  it('lives as its pid file says, whatever becomes of its socket', async () => {
+  it('is alive according to its pid file, whatever the state of its socket is', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
     const pidFile = dir.join('pid');
@@ -138,7 +138,7 @@ describe('the line driver', () => {
     assert.equal(await driver.liveness?.('s'), 'dead');
   });
 
-  it('is told from the process before by its pid file, and has no name while nobody listens without one', async () => {
+  it('is identified by its pid file, and without one only while a process listens', async () => {
     using dir = tempDir();
     const pidFile = dir.join('pid');
     const driver = line.create({ line: dir.join('s'), send: 'reload', pidFile }, driverContext());
@@ -149,7 +149,7 @@ describe('the line driver', () => {
     assert.equal(await driverOf(dir.join('s')).identity?.('s'), undefined);
   });
 
-  it('takes silence for no verdict: a daemon that is stopped says it too', async () => {
+  it('takes silence for no verdict, because a stopped daemon is silent too', async () => {
     const mute = async (options: object): Promise<Answer> => (await ask({ habit: 'mute' }, options)).answer;
     assert.equal((await mute({ expect: '', confirms: true })).kind, 'notified');
     assert.equal((await mute({ expectMatch: '.*', confirms: true })).kind, 'notified');
@@ -159,7 +159,7 @@ describe('the line driver', () => {
     assert.equal((await ask({ habit: 'unbound', answer: () => 'no' }, empty)).answer.kind, 'refused');
   });
 
-  it('does not tell a daemon without end that closes every connection unread', async () => {
+  it('does not notify a daemon endlessly that closes every connection unread', async () => {
     using dir = tempDir();
     const fake = await startFakeLineServer(dir.join('s'), { habit: 'unread' });
     const answer = await driverOf(dir.join('s')).reset('s', { target, timeoutMs: 60_000 });
@@ -181,7 +181,7 @@ describe('the line driver', () => {
     assert.deepEqual(received, ['load /policy/$&/generations/7/a 7 s\n']);
   });
 
-  it('believes no answer for another generation, where the answer must name it', async () => {
+  it('ignores an answer for another generation, if the answer must name it', async () => {
     const options = { send: 'load', expect: 'uses {generation}', confirms: true };
     assert.equal((await ask({ habit: 'unbound', answer: () => 'uses 7' }, options)).answer.kind, 'confirmed');
     assert.equal((await ask({ habit: 'unbound', answer: () => 'uses 6' }, options)).answer.kind, 'refused');
@@ -198,7 +198,7 @@ describe('the line driver', () => {
     assert.match(endless.answer.text, /more than 64000 bytes/);
   });
 
-  it('cannot reach a daemon that died or is not up, and says for how long it tried', async () => {
+  it('cannot reach a daemon that died or is not up, and reports how long it tried', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
     const driver = driverOf(dir.join('s'));

@@ -26,13 +26,13 @@ describe('a worker that breaks the protocol', () => {
     ['a name that is none', [greeting, { ...hello, name: '../a' }]],
     ['a name that is too long', [greeting, { ...hello, name: 'a'.repeat(65) }]],
     ['no pid', [greeting, { ...hello, pid: 'x' }]],
-    ['a type nobody knows', [greeting, hello, { type: 'pull' }]],
-    ['an ack of what it was not told', [greeting, hello, { type: 'ack', id: 1, generation: 7 }]],
+    ['an unknown type', [greeting, hello, { type: 'pull' }]],
+    ['an ack of an id that was not sent', [greeting, hello, { type: 'ack', id: 1, generation: 7 }]],
     ['a nack without a reason', [greeting, hello, { type: 'nack', id: 1, generation: 7 }]],
     ['a line without end', [greeting, hello, 'x'.repeat(70_000)]],
   ];
   for (const [what, messages] of breaches) {
-    it(`is disconnected, and said so: ${what}`, async () => {
+    it(`is disconnected with an error: ${what}`, async () => {
       using dir = tempDir();
       await using setup = await setUp(dir);
       const worker = rawWorker(setup.path);
@@ -70,7 +70,7 @@ describe('a worker that breaks the protocol', () => {
     worker.end();
   });
 
-  it('loses its place when it says no hello in time', async () => {
+  it('loses its connection slot when it sends no hello in time', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     await using setup = await setUp(dir, { clock });
@@ -94,7 +94,7 @@ describe('a worker that breaks the protocol', () => {
     worker.end();
   });
 
-  it('is disconnected when it does not read what it is told', async () => {
+  it('is disconnected when it does not read its notifications', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -140,7 +140,7 @@ describe('the socket of a native group', () => {
     assert.equal(lstatSync(setup.path).gid, gid);
   });
 
-  it('replaces what a dead agent left, and refuses to take it from a live one', async () => {
+  it('replaces the socket of a dead agent, and refuses to replace that of a running one', async () => {
     using dir = tempDir();
     {
       await using setup = await setUp(dir);
@@ -164,7 +164,7 @@ describe('the socket of a native group', () => {
     await rejectsCode('CONFIG_INVALID', setUp(dir, {}, { socketGroup: 'no-such-group' }));
   });
 
-  it('takes no option that would let everybody in', () => {
+  it('refuses an option that would permit all users', () => {
     const validate = compileOptions(native);
     assert.ok(validate({ native: 'access' }));
     assert.ok(validate({ native: 'access', socketMode: '0660', socketGroup: 'access' }));

@@ -33,7 +33,7 @@ describe('the native driver', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
-  it('names each connection, so that what one said counts for no other of the same worker', async () => {
+  it('identifies each connection, so that the answer of one does not count for another of the same worker', async () => {
     using dir = tempDir();
     const identities: (string | undefined)[] = [];
     await using setup = await setUp(dir, {
@@ -54,7 +54,7 @@ describe('the native driver', () => {
     second.end();
   });
 
-  it('takes the proof from a worker that announced pings, is connected and answers none', async () => {
+  it('withdraws the confirmation of a connected worker that announced pings and answers none', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     await using setup = await setUp(dir, { clock });
@@ -116,7 +116,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('tells a generation again when it comes back after a refusal', async () => {
+  it('notifies of a generation again when it becomes active again after a refusal', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -130,7 +130,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('hears no answer to an older tell of the generation that the worker is to use again', async () => {
+  it('ignores an answer to an older notification of a generation that is active again', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -151,7 +151,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('does not ask twice when a worker that has just come was told already', async () => {
+  it('does not notify a new worker twice', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     setup.driver.activeChanged?.(seven);
@@ -164,7 +164,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('reports what a worker that came between cycles says', async () => {
+  it('reports the answer of a worker that connected between cycles', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     setup.driver.activeChanged?.(seven);
@@ -184,7 +184,7 @@ describe('the native driver', () => {
     ]);
   });
 
-  it('tells nobody anything while nothing is active', async () => {
+  it('notifies no worker while no generation is active', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     setup.driver.activeChanged?.(seven);
@@ -197,7 +197,7 @@ describe('the native driver', () => {
     await asked;
   });
 
-  it('cannot reach who hangs, and hears the late answer', async () => {
+  it('cannot reach a worker that hangs, and accepts its late answer', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     await using setup = await setUp(dir, { clock });
@@ -213,7 +213,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('waits no longer for an answer that something newer made pointless', async () => {
+  it('stops waiting for an answer when a newer notification replaces it', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -226,7 +226,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('cannot reach who leaves, or was never there', async () => {
+  it('cannot reach a worker that disconnected or never connected', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -239,7 +239,7 @@ describe('the native driver', () => {
     assert.equal((await setup.driver.reset('a', { target: seven, timeoutMs })).kind, 'unreachable');
   });
 
-  it('stops asking when it is told to', async () => {
+  it('stops when it is aborted', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const worker = await joinAs(setup.path, 'a');
@@ -251,7 +251,7 @@ describe('the native driver', () => {
     worker.end();
   });
 
-  it('tells workers of one name apart, and gives a free name again', async () => {
+  it('numbers workers with the same name, and reuses a free number', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
     const first = await joinAs(setup.path, 'a');
@@ -265,8 +265,8 @@ describe('the native driver', () => {
   });
 });
 
-describe('the time that native workers have to come', () => {
-  it('is counted from the moment in which their driver is made, and is over then', async () => {
+describe('the time for native workers to connect', () => {
+  it('begins when their driver is created, and ends once', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const driver = native.create({ native: 'access' }, driverContext({ runDirectory: dir.path, clock }));

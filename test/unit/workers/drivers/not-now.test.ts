@@ -95,7 +95,7 @@ describe('"not now" of a program', () => {
     });
   }
 
-  it('looks past the lines of the dynamic loader', async () => {
+  it('ignores the lines of the dynamic loader', async () => {
     const script = `${loader} ${busy} exit 1`;
     const driver = command.create(
       { run: ['sh', '-c', script], notNow: { match: '^error' } },
@@ -156,7 +156,7 @@ describe('"not now" over HTTP', () => {
 describe('"not now" of daemons with a text', () => {
   const notNow = { match: '^NOK busy' };
 
-  it('line: an answer whose first line matches, and no yes', async () => {
+  it('line: an answer with a matching first line, and no confirmation', async () => {
     using dir = tempDir();
     let answer = 'NOK busy: 3 zones left\nbad zone';
     const daemon = await startFakeLineServer(dir.join('s'), { habit: 'unbound', answer: () => answer });
@@ -179,7 +179,7 @@ describe('"not now" of daemons with a text', () => {
     }
   });
 
-  it('line: what BIRD says while it reconfigures, behind the lines that begin each of its answers', async () => {
+  it('line: the answer of BIRD while it reconfigures, after the lines that begin each of its answers', async () => {
     using dir = tempDir();
     const answer =
       '0002-Reading configuration from /etc/bird/bird.conf\n0005 Reconfiguration already in progress';
@@ -218,7 +218,7 @@ describe('"not now" of daemons with a text', () => {
     worker.end();
   });
 
-  it('native: a nack whose reason matches, in time and late', async () => {
+  it('native: a nack with a matching reason, in time and late', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir, {}, { notNow });
     const worker = await joinAs(setup.path, 'a');
@@ -230,7 +230,7 @@ describe('"not now" of daemons with a text', () => {
     worker.end();
   });
 
-  it('supervisord: a fault whose text matches', async () => {
+  it('supervisord: a fault with a matching text', async () => {
     using dir = tempDir();
     const fake = await startFakeSupervisord(dir.join('s'), () => xmlFault(6, 'SHUTDOWN_STATE'), {});
     try {
@@ -241,7 +241,7 @@ describe('"not now" of daemons with a text', () => {
     }
   });
 
-  it('systemd: a failed job whose first line matches', async () => {
+  it('systemd: a failed job with a matching first line', async () => {
     using dir = tempDir();
     const stub = stubSystemctl(dir.path);
     stub.unit('a.service');

@@ -22,7 +22,7 @@ function driverOf(pidFile: string, name = 'HUP'): Driver {
 }
 
 describe('the signal driver', () => {
-  it('tells the process of the pid file and claims nothing more', async () => {
+  it('signals the process of the pid file, and reports only that', async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('named.pid'), `${worker.pid}\n`);
@@ -41,7 +41,7 @@ describe('the signal driver', () => {
     assert.deepEqual(await driverOf(dir.join('pid')).members(), []);
   });
 
-  it('cannot reach a daemon that is dead, or whose file went away or holds no pid', async () => {
+  it('cannot reach a daemon that is dead, or without a pid in its file', async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('pid'), `${worker.pid}\n`);
@@ -57,7 +57,7 @@ describe('the signal driver', () => {
     assert.equal((await driver.reset('pid', reset)).kind, 'unreachable');
   });
 
-  it('tells the new process of a daemon that was restarted', async () => {
+  it('signals the new process of a restarted daemon', async () => {
     using dir = tempDir();
     const first = await startFakeWorker(dir.join('log1'));
     writeFileSync(dir.join('pid'), `${first.pid}`);
@@ -72,7 +72,7 @@ describe('the signal driver', () => {
     await second.kill();
   });
 
-  it('tells one process from another that takes its place, and says nothing of a dead one', async () => {
+  it('identifies a process that replaced another one, and a dead one not at all', async () => {
     using dir = tempDir();
     const driver = driverOf(dir.join('pid'));
     const seen: (string | undefined)[] = [];
@@ -88,7 +88,7 @@ describe('the signal driver', () => {
     assert.deepEqual([await driver.identity?.('pid'), await driver.pid?.('pid')], [undefined, undefined]);
   });
 
-  it('does not signal a process of somebody else because a worker wrote its pid down', {
+  it('does not signal a process of another user because a worker wrote its pid', {
     skip: isRoot ? false : 'only root can give a file to another user',
   }, async () => {
     using dir = tempDir();
@@ -137,7 +137,7 @@ describe('a pid file of another user', () => {
 });
 
 describe('a pid file that is a link', () => {
-  it('aims no signal: whoever may put it there would choose the process', async () => {
+  it('causes no signal, because the user that created it would choose the process', async () => {
     using dir = tempDir();
     const victim = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('victim'), `${victim.pid}`);
@@ -191,7 +191,7 @@ describe('a signal with the proof of replaced children', () => {
     ['drops', 0],
   ];
   for (const [habit, kept] of silences) {
-    it(`has no verdict on a master that ${habit}: slow and unwilling look alike`, async () => {
+    it(`has no verdict on a master that ${habit}, because a slow one behaves the same`, async () => {
       const answer = await tellMaster(habit, kept);
       assert.equal(answer.kind, 'unreachable');
       assert.match(answer.text, new RegExp(`${kept} of its 2 children still serve`));
@@ -210,7 +210,7 @@ describe('a signal with the proof of replaced children', () => {
     assert.match(answer.text, /had no children/);
   });
 
-  it('ends its watch when it is told to', async () => {
+  it('stops watching when it is aborted', async () => {
     using dir = tempDir();
     await using master = await startFakeMaster(dir.path, 'keeps');
     const options = { signal: 'HUP', pidFile: master.pidFile, proof: 'children' };
@@ -224,7 +224,7 @@ describe('a signal with the proof of replaced children', () => {
 });
 
 describe('a set of daemons by pid files', () => {
-  it('has a member for each file, and tells the one that is meant', async () => {
+  it('has a member for each file, and signals only the given one', async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('a.pid'), `${worker.pid}\n`);
@@ -255,7 +255,7 @@ describe('a set of daemons by pid files', () => {
     await victim.kill();
   });
 
-  it('takes a zombie for dead, whatever kill(pid, 0) says', async () => {
+  it('takes a zombie for dead, whatever kill(pid, 0) returns', async () => {
     using dir = tempDir();
     // `exec` leaves the child with a parent that never waits for it.
     const parent = spawn('sh', ['-c', 'sleep 0 & exec sleep 1000'], { stdio: 'ignore' });

@@ -39,7 +39,7 @@ describe('the members of a supervisord group', () => {
     assert.deepEqual(await membersOf(said), ['web:a', 'web:b']);
   });
 
-  it('are those of the configuration where it names them, whatever supervisord says', async () => {
+  it('are those that the configuration names, whatever supervisord lists', async () => {
     const options = { processes: ['web:b', 'web:a'], signal: 'HUP' };
     assert.deepEqual(await driverOf('/nonexistent/s', options).members(), ['web:a', 'web:b']);
   });
@@ -75,7 +75,7 @@ describe('the members of a supervisord group', () => {
   });
 });
 
-describe('whether a process of supervisord lives', () => {
+describe('the liveness of a process of supervisord', () => {
   const states: readonly (readonly [number, string])[] = [
     [20, 'alive'],
     [10, 'unknown'],
@@ -129,7 +129,7 @@ describe('whether a process of supervisord lives', () => {
     await fake.close();
   });
 
-  it('is unknown when supervisord does not say', async () => {
+  it('is unknown when supervisord does not answer', async () => {
     assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
   });
 });

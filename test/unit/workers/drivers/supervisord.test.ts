@@ -59,14 +59,14 @@ async function notify(driver: Driver, verb: 'reset' | 'restart', timeoutMs: numb
 }
 
 describe('a signal through supervisord', () => {
-  it('tells one process and claims nothing more', async () => {
+  it('signals one process, and reports only that', async () => {
     const { answer, calls } = await ask(() => xmlTrue);
     assert.deepEqual(answer, { kind: 'notified', text: 'SIGHUP sent to web:a' });
     assert.deepEqual(calls, ['getProcessInfo web:a', 'signalProcess web:a HUP']);
     assert.equal(driverOf('/run/s').verdictClass, 'silent');
   });
 
-  it('waits for a process that starts, and leaves one alone that does not come up in time', async () => {
+  it('waits for a process that starts, and does not signal one that is not up in time', async () => {
     const looks = [10, 10, 20];
     const starting = (state: number): string =>
       xmlProcess({ group: 'web', name: 'a', state, stateName: '', pid: 7 });
@@ -86,7 +86,7 @@ describe('a signal through supervisord', () => {
     `<struct><member><name>status</name><value><int>${status}</int></value></member>` +
     `<member><name>description</name><value><string>${description}</string></value></member></struct>`;
 
-  it('tells where every entry of a list says so', async () => {
+  it('counts as sent if every entry of the answer succeeds', async () => {
     const { answer } = await ask(() => xmlArray([entry(80, 'OK'), entry(80, 'OK')]));
     assert.equal(answer.kind, 'notified');
   });
@@ -104,7 +104,7 @@ describe('a signal through supervisord', () => {
     ['nothing in time', 'hang', /no answer in 1000 ms/],
   ];
   for (const [what, said, text] of failures) {
-    it(`told nobody when the answer is ${what}`, async () => {
+    it(`counts as not sent if the answer is ${what}`, async () => {
       const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 1000 : 60_000 });
       assert.equal(answer.kind, 'unreachable');
       assert.match(answer.text, text);
@@ -125,7 +125,7 @@ describe('a signal through supervisord', () => {
       assert.match(answer.text, text);
     });
 
-  it('told nobody when the status is not 200, as without a password', async () => {
+  it('counts as not sent if the status is not 200, as without a password', async () => {
     const { answer } = await ask(() => xmlTrue, { status: 401 });
     assert.equal(answer.kind, 'unreachable');
     assert.match(answer.text, /status 401/);
@@ -140,7 +140,7 @@ describe('a signal through supervisord', () => {
     assert.match(absent.text, /ENOENT/);
   });
 
-  it('sends the Authorization header of its file, and shows it to nobody', async () => {
+  it('sends the Authorization header of its file, and does not reveal it', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('secret'), 'Basic d3JpdDpzZWNyZXQ=\n');
     const options = { group: 'web', signal: 'HUP', authorizationFile: dir.join('secret') };
@@ -169,7 +169,7 @@ describe('a restart through supervisord', () => {
     assert.deepEqual(calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
   });
 
-  it('starts a process that was dead, and takes one that somebody else started', async () => {
+  it('starts a dead process, and accepts one that another client started', async () => {
     const faults: Record<string, string> = {
       stopProcess: xmlFault(70, 'NOT_RUNNING: web:a'),
       startProcess: xmlFault(60, 'ALREADY_STARTED: web:a'),
@@ -177,7 +177,7 @@ describe('a restart through supervisord', () => {
     assert.equal((await ask((method) => faults[method] ?? '', { verb: 'restart' })).answer.kind, 'notified');
   });
 
-  it('is a no when the process ends while it starts, and no verdict when it cannot be started', async () => {
+  it('is a refusal if the process ends during its start, and no verdict if it cannot be started', async () => {
     const start = (fault: string) => (method: string) => (method === 'startProcess' ? fault : xmlTrue);
     const fatal = { group: 'web', name: 'a', state: 200, stateName: 'FATAL', pid: 0 };
     const abnormal = (method: string): string =>
@@ -229,7 +229,7 @@ describe('a restart through supervisord', () => {
     assert.deepEqual(calls, ['stopProcess web:a 1']);
   });
 
-  it('starts a process again whose stop took longer than its deadline', async () => {
+  it('starts a process again if its stop took longer than its deadline', async () => {
     let asked = 0;
     let isStopAsked = false;
     const patient = skippedPauses(pauseMs);
@@ -273,7 +273,7 @@ describe('a restart through supervisord', () => {
     await fake.close();
   });
 
-  it('stops nothing once it was told to end, but starts what it stopped', async () => {
+  it('stops no process after an abort, but starts one that it stopped', async () => {
     using dir = tempDir();
     const stop = new AbortController();
     const fake = await startFakeSupervisord(dir.join('s'), (method) => {

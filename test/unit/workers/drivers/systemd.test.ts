@@ -42,7 +42,7 @@ function afterLongLook({ stub }: Bench): Driver {
 }
 
 describe('the systemd driver, with a stub of systemctl', () => {
-  it('reloads a unit, says what that proves, and claims no more', async () => {
+  it('reloads a unit, and reports only what that proves', async () => {
     using test = bench();
     test.stub.unit(unit, { execReload: '/bin/kill -HUP $MAINPID' });
     const answer = await test.driver().reset(unit, reset);
@@ -94,7 +94,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(other.stub.jobs(), [`restart ${unit}`]);
   });
 
-  it('confirms where the user vouches for the reload, never for a restart that was asked for', async () => {
+  it('confirms a reload if the configuration says so, and never a requested restart', async () => {
     using test = bench();
     test.stub.unit(unit);
     const driver = test.driver({ confirms: true });
@@ -123,7 +123,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     ['a unit that this one needs', "A dependency job for $unit failed. See 'journalctl -xe' for details."],
   ];
   for (const [what, text] of noWord) {
-    it(`takes ${what} for no word of the unit, with the same exit code`, async () => {
+    it(`takes ${what} for no verdict of the unit, with the same exit code`, async () => {
       using test = bench();
       test.stub.unit(unit);
       test.stub.job(`echo "${text}" >&2; exit 1`);
@@ -133,7 +133,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     });
   }
 
-  it('takes a job that failed for a no, with what systemctl said', async () => {
+  it('takes a failed job for a refusal, with the message of systemctl', async () => {
     using test = bench();
     test.stub.unit(unit);
     test.stub.job('echo "Job for $unit failed." >&2; exit 1');
@@ -142,7 +142,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.match(answer.text, /exit 1: Job for worker@1\.service failed/);
   });
 
-  it('tells nobody who is not up, since a job for such a unit ends well and does nothing', async () => {
+  it('does not notify a unit that is not up, because a job for it succeeds without effect', async () => {
     using test = bench();
     for (const active of ['inactive', 'failed', 'activating', 'deactivating']) {
       test.stub.unit(unit, { active });
@@ -154,7 +154,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(test.stub.jobs(), []);
   });
 
-  it('tells nobody whose unit file is masked, gone or broken, whatever still runs', async () => {
+  it('does not notify a unit with a masked, missing or invalid unit file, whatever still runs', async () => {
     using test = bench();
     for (const load of ['masked', 'not-found', 'bad-setting', 'error']) {
       test.stub.unit(unit, { load });
@@ -165,7 +165,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(test.stub.jobs(), []);
   });
 
-  it('starts what is dead when it is asked to restart it', async () => {
+  it('starts a dead unit when it must restart it', async () => {
     using test = bench();
     for (const active of ['inactive', 'failed']) {
       test.stub.unit(unit, { active });
@@ -176,7 +176,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(test.stub.jobs(), [`restart ${unit}`, `reset-failed ${unit}`, `restart ${unit}`]);
   });
 
-  it('cannot reload a unit without a reload, and says what to do', async () => {
+  it('cannot reload a unit without ExecReload, and reports the fix', async () => {
     using test = bench();
     test.stub.unit(unit, { canReload: 'no', execReload: '' });
     const answer = await test.driver().reset(unit, reset);
@@ -200,7 +200,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(none, { kind: 'unreachable', text: `${unit}: systemctl cannot show it` });
   });
 
-  it('has one deadline for the look and the job', async (t) => {
+  it('has one deadline for the check of the unit and the job', async (t) => {
     using test = bench();
     test.stub.unit(unit);
     test.stub.job('sleep 600');
@@ -211,7 +211,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.ok(delays.includes(600_000) && delays.includes(500), `${delays}`);
   });
 
-  it('does not begin once it was told to end', async () => {
+  it('does not begin after an abort', async () => {
     using test = bench();
     test.stub.unit(unit);
     const answer = await test.driver().reset(unit, { ...reset, signal: AbortSignal.abort() });
@@ -247,7 +247,7 @@ describe('the members of a systemd group, with a stub of systemctl', () => {
     assert.deepEqual(await test.driver().members(), []);
   });
 
-  it('are an error, not none, when systemctl cannot say', async () => {
+  it('are an error, not none, when systemctl fails', async () => {
     using test = bench();
     for (const script of [
       'echo "Failed to connect to bus" >&2; exit 1',
@@ -274,7 +274,7 @@ describe('the members of a systemd group, with a stub of systemctl', () => {
   });
 });
 
-describe('whether a unit lives, and which run of it, with a stub of systemctl', () => {
+describe('the liveness and the process run of a unit, with a stub of systemctl', () => {
   const states: readonly (readonly [string, string])[] = [
     ['active', 'alive'],
     ['reloading', 'alive'],

@@ -15,8 +15,8 @@ const needsNamespaces = {
 const needsKernelThread =
   readCommand('/proc', 2) === 'kthreadd' ? {} : { skip: 'a container shows no thread of the kernel' };
 
-describe('the process that a worker says it is', () => {
-  it('is named by pid and start time while it lives, and by nothing once it has ended', async () => {
+describe('the process that a worker names', () => {
+  it('is identified by pid and start time while it runs, and not at all after its end', async () => {
     assert.match(claimedProcess(process.pid) ?? '', new RegExp(`^${process.pid}@\\d+$`));
     const child = spawn('sleep', ['600'], { stdio: 'ignore' });
     const pid = child.pid ?? 0;

@@ -83,7 +83,7 @@ describe('the identity of an http worker on this host', () => {
     await second.kill();
   });
 
-  it('is not known of a worker on another host, or where `process: none` says so', () => {
+  it('is not known for a worker on another host, or with `process: none`', () => {
     const far = http.create({ http: 'http://192.0.2.1:9090/reload' }, driverContext());
     assert.equal(far.identity, undefined);
     const process = { place: { kind: 'none' } } as const;
@@ -91,7 +91,7 @@ describe('the identity of an http worker on this host', () => {
     assert.equal(none.identity, undefined);
   });
 
-  it('is the master whose children hold the same socket', async () => {
+  it('is the master if its children hold the same socket', async () => {
     const master = await listen(0, 3);
     assert.equal(await httpDriver(master.port).pid?.('w'), master.pid);
     await master.kill();
@@ -188,7 +188,7 @@ function countSearches(port: number): {
 }
 
 describe('a pid file', () => {
-  it('means nobody for certain when its process began after it was written', async () => {
+  it('certainly names no process if the process began after the file was written', async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('pid'), String(worker.pid));
@@ -208,7 +208,7 @@ describe('a pid file', () => {
     await worker.kill();
   });
 
-  it('means nobody for certain when its process does not run `program`', async () => {
+  it('certainly names no process if the process does not run `program`', async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     writeFileSync(dir.join('pid'), String(worker.pid));
@@ -331,7 +331,7 @@ describe('the record of a worker that is a unit', () => {
   });
 });
 
-describe('a look at processes that are kept', () => {
+describe('a check of known processes', () => {
   it('costs less than a millisecond of a processor, of each kind', async () => {
     using dir = tempDir();
     const listener = await listen(dir.join('s'));

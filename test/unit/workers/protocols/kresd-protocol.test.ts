@@ -45,7 +45,7 @@ describe('the control socket of kresd', () => {
     assert.deepEqual(readAll(bytes, bytes.length), { kind: 'text', text: '0' });
   });
 
-  it('says nothing before the last byte', () => {
+  it('returns nothing before the last byte', () => {
     const bytes = Buffer.concat([Buffer.from('> '), kresdFrame('0')]);
     assert.equal(readAll(bytes.subarray(0, -1), 1), undefined);
   });

@@ -20,7 +20,7 @@ function entry(atUs: number, id: keyof typeof ids, invocation = 'aa', fields: ob
 }
 
 describe('the journal of a unit', () => {
-  it('has an abnormal end for a failure that nobody asked for', () => {
+  it('has an abnormal end for a failure without a request', () => {
     const text = [entry(10, 'exited'), entry(11, 'failed'), entry(20, 'failed', 'bb')].join('\n');
     assert.deepEqual(parseUnitJournal(text, { afterUs: 0, signal: undefined }), {
       abnormal: 2,
@@ -56,7 +56,7 @@ describe('the journal of a unit', () => {
     });
   });
 
-  it('blames nobody for an end by the signal that Writ sends, and a release for any other signal', () => {
+  it('counts an end by another signal than that of Writ against the release', () => {
     const ended = (status: string) =>
       [entry(10, 'exited', 'aa', { EXIT_CODE: 'killed', EXIT_STATUS: status }), entry(11, 'failed')].join(
         '\n',
@@ -123,7 +123,7 @@ describe('the log of supervisord', () => {
     '2026-11-28 07:00:06,007 INFO gave up: web_0 entered FATAL state, too many start retries too quickly',
   ].join('\n');
 
-  it('tells unexpected exits and a supervisor that gave up from stops and expected exits', () => {
+  it('distinguishes unexpected exits and the FATAL state from stops and expected exits', () => {
     const lastAt = '2026-11-28 07:00:06,007';
     assert.deepEqual(parseSupervisordLog(log, { name: 'web_0', after: '' }), {
       abnormal: 3,
@@ -139,7 +139,7 @@ describe('the log of supervisord', () => {
     });
   });
 
-  it('blames nobody for an end by the signal that notifies, and a release for any other signal', () => {
+  it('counts an end by another signal than that of a notification against the release', () => {
     const endedBy = (how: string): string =>
       `2026-11-28 07:00:01,002 WARN exited: web_0 (${how}; not expected)\n`;
     const text = ['terminated by SIGHUP', 'terminated by SIGABRT', 'exit status 129'].map(endedBy).join('');

@@ -66,7 +66,7 @@ describe('the state of a unit', () => {
     assert.equal(shown(''), undefined);
   });
 
-  it('says what a reload proves', () => {
+  it('shows what a reload proves', () => {
     const proof = (type: string, reload: string): string => {
       const exec = reload === '' ? [] : [`ExecReload={ path=/x ; argv[]=${reload} ; pid=0 }`];
       const state = shown('LoadState=loaded', 'ActiveState=active', 'CanReload=yes', `Type=${type}`, ...exec);

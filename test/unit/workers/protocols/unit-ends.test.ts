@@ -32,7 +32,7 @@ function startUnit(dir: ReturnType<typeof tempDir>) {
 }
 
 describe('the ends of a unit', () => {
-  it('include a failure whose entry journald writes a moment after systemd has answered', async () => {
+  it('include a failure that journald writes a moment after systemd answered', async () => {
     using dir = tempDir();
     const { journal, entry, runs, ends, clock } = startUnit(dir);
     runs('aa11', 0);

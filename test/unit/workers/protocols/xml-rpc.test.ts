@@ -50,7 +50,7 @@ describe('an answer of XML-RPC', () => {
     assert.deepEqual(parsedValue(hostile), new Map([['__proto__', 'x']]));
   });
 
-  it('is a fault where it says so', () => {
+  it('is a fault if it contains one', () => {
     const fault =
       "<?xml version='1.0'?>\n<methodResponse>\n<fault>\n<value><struct>\n<member>\n<name>faultCode</name>\n" +
       '<value><int>70</int></value>\n</member>\n<member>\n<name>faultString</name>\n' +
@@ -108,7 +108,7 @@ describe('an answer of XML-RPC', () => {
     );
   });
 
-  it('says where it is malformed', () => {
+  it('reports the position of an error', () => {
     assert.deepEqual(parseXmlRpcAnswer('<methodResponse><b>'), { kind: 'malformed', at: 16 });
   });
 });

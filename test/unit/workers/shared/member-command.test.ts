@@ -20,14 +20,14 @@ describe('members by a command', () => {
     ['it fails', 'echo a; exit 1'],
     ['it warns', 'echo a; exit 32'],
     ['it is killed', 'echo a; kill -9 $$'],
-    ['it says a path', 'echo ../../etc/passwd'],
-    ['it says an option', 'echo --all'],
-    ['it says two words', 'echo a b'],
-    ['it says a control character', 'printf "a\\033[2J\\n"'],
-    ['it says an empty word with a return', 'printf "a\\r\\n"'],
+    ['it prints a path', 'echo ../../etc/passwd'],
+    ['it prints an option', 'echo --all'],
+    ['it prints two words', 'echo a b'],
+    ['it prints a control character', 'printf "a\\033[2J\\n"'],
+    ['it prints an empty word with a return', 'printf "a\\r\\n"'],
     ['it names one that is too long', `echo ${'a'.repeat(129)}`],
     ['it names too many', 'seq 1025'],
-    ['it says more than is read', 'yes a | head -c 100000'],
+    ['it prints more than is read', 'yes a | head -c 100000'],
   ];
   for (const [what, script] of unsayable) {
     it(`are an error, not none, when ${what}`, async () => {
