@@ -1,4 +1,4 @@
-// Versions that go back: refused, unless a root says that the keys behind the higher ones are gone.
+// Older versions are refused, unless a root removed the keys that signed the newer ones.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isoTime } from '../../kit/repository/repository-simulator.js';

@@ -1,6 +1,6 @@
-// Real processes on one state directory while a repository publishes and rotates its roots: they take turns under the
-// lock, some are killed amid a write, and in the end the store is whole, nothing ever went back, and whoever came
-// second was told who is first.
+// Real processes on one state directory while a repository publishes and rotates its roots. The lock excludes them from each
+// other, and some are killed during a write. At the end the store is valid, no version went back, and the error of a second
+// process names the first.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -102,8 +102,8 @@ class Pair {
   }
 
   /**
-   * Tries to come second until it does. Both may die before it has: who waits for them starts them again.
-   * @returns who holds the lock, as the error tells it
+   * Tries to take the lock until another process holds it. Both pullers may die before: the caller then starts them again.
+   * @returns the holder of the lock, as in the error
    */
   async holder(): Promise<string> {
     const path = this.#dir.join('lock');

@@ -1,4 +1,4 @@
-// Every role ends: what an ended one stops, what it does not, and what is kept when it does.
+// Expired roles: the steps of a refresh that they stop, the steps that they do not stop, and the files that are stored.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { dayMs, isoTime } from '../../../kit/repository/simulated-metadata.js';

@@ -105,7 +105,7 @@ describe('the chain of roots', () => {
     bench.repository.bumpRoot();
     bench.repository.bumpRoot();
     assert.equal(await bench.refresh(), 'DOWNLOAD_TOO_LARGE');
-    // What was accepted before the trouble stays, and no timestamp is judged under it.
+    // The roots that were accepted before the error stay, and no timestamp is requested.
     assert.deepEqual(bench.stored(), { root: 2 });
     assert.deepEqual(bench.asked(), ['2.root.json', '3.root.json']);
   });

@@ -1,5 +1,5 @@
-// What a server may do to a refresh over real HTTP: cut, stretch, drip, compress, fail. Whatever it does to one file,
-// the refresh ends in time with a code, the trust of before stays, and the next honest answer is taken.
+// Attacks of a server on a refresh over real HTTP: it truncates, extends, delays, compresses or fails. For each file the refresh
+// ends in time with a code, the trusted files stay, and the next honest response is accepted.
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
@@ -127,7 +127,7 @@ const rows: readonly [string, Verdict, Bend][] = [
     'is longer than declared',
     'METADATA_MALFORMED',
     (response, bytes) => {
-      // The rest belongs to nobody: what was declared is all that is read, and that is half a file.
+      // Only the declared length is read, which is half of the file.
       response.strictContentLength = false;
       response.writeHead(200, { 'content-length': bytes.length - 1 });
       response.end(bytes);
@@ -234,7 +234,7 @@ async function trustThenBend({ bench, server }: HttpBench, name: string, bend: B
   server.bent = { name, bend };
 }
 
-/** Nothing was lost by the trouble: what was trusted is there, and the honest answer is taken. */
+/** Asserts that the trusted files are unchanged, and that an honest response is accepted. */
 async function comesBack({ bench, server }: HttpBench, stored: Record<string, number>): Promise<void> {
   assert.deepEqual(bench.stored(), stored);
   server.bent = undefined;

@@ -26,7 +26,7 @@ import { RepositorySimulator } from '../../../kit/repository/repository-simulato
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** For who must miss them; whoever answers in another way may take longer on a busy machine. */
+/** For servers that must miss the deadline. Other servers may take longer on a busy machine. */
 const impatient = { ...defaultTransportLimits, metadataTimeoutMs: 150, archiveTimeoutMs: 150 };
 
 function open(url: string, { limits = defaultTransportLimits, ca }: Opening = {}): RepositorySource {

@@ -1,5 +1,5 @@
-// The clock floor: the greatest time that the repository has signed. It outlives restarts, is used for expiry, and is
-// forgotten when the key that said it is taken away, and at no other time.
+// The clock floor: the latest time that the repository has signed. It survives restarts, is used for expiry, and is removed only
+// when the key that signed it is removed.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -21,7 +21,7 @@ interface Site extends Disposable {
   readonly floorFile: string;
   /** A new process on this host. */
   boot(): RepositoryClient;
-  /** The server re-signs its timestamp, and says that it is so late. */
+  /** The server re-signs its timestamp with this time. */
   signAt(atMs: number): void;
 }
 

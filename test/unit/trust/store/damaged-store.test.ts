@@ -1,6 +1,6 @@
-// A state directory where any of the files were removed, cut, garbled or exchanged, in combinations drawn from a seed:
-// the next refresh heals it, or says what is wrong and what to do. It never trusts a root of somebody else, and never
-// goes back behind the newest root that still verifies, whatever an old server tells it.
+// A state directory with files that are removed, truncated, garbled or exchanged, in combinations from a seed. The next refresh
+// repairs it, or reports the damage and the fix. It never trusts a root of another repository, and never goes back behind the
+// newest root that still verifies, whatever an old server sends.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -107,7 +107,7 @@ async function refreshOn(
   }
 }
 
-/** Codes that say what to do about a store; metadata codes are said of what an old server has. */
+/** Codes with a hint to fix the store. Metadata codes are for the files of an old server. */
 const storeCodes: readonly string[] = ['TRUST_STORE_DAMAGED', 'ROOT_NOT_LINKED'];
 
 describe('a trust store with any damage', () => {
@@ -124,7 +124,7 @@ describe('a trust store with any damage', () => {
       host.restore(image);
       const misled = await refreshOn(host, on.replay);
       if (misled === undefined) {
-        // Whoever lost everything begins again where the bootstrap root begins: nobody can know better.
+        // A host that lost every file begins again at the bootstrap root, because it has no other evidence.
         assert.ok(newest <= 3, `${what}: accepted root 3 after root ${newest}`);
         seen['went back'] += 1;
       } else {
@@ -135,7 +135,7 @@ describe('a trust store with any damage', () => {
         );
         assert.ok(misled.hint.length > 20, what);
       }
-      // What was refused has not been forgotten by the refusal.
+      // The refusal did not remove the trusted files.
       assert.ok(newestIntact(on, host.image(), saysTheSame) >= newest, `${what}: lost root ${newest}`);
 
       const error = await refreshOn(host, on.honest);

@@ -1,4 +1,4 @@
-// A trust store that was damaged: healed from its history, or refused with a way out; links are never followed astray.
+// A damaged trust store is repaired from its history, or refused with a fix. Links that lead out of it are never followed.
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -124,7 +124,7 @@ describe('trust store: links', () => {
   const toNowhere = [
     { place: 'roots', rotations: 0 },
     { place: '.', rotations: 0 },
-    // Not a history that was lost: nobody can copy a root to behind such a link.
+    // This is not a lost history, because no root can be copied through such a link.
     { place: 'roots', rotations: 3 },
   ];
   for (const { place, rotations } of toNowhere) {

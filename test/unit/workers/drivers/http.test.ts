@@ -23,7 +23,7 @@ function driverOf(place: unknown, options: object = {}): Driver {
   return http.create({ http: place, ...options }, driverContext());
 }
 
-/** Whether it lives, with a clock that does not wait for a socket to come back. */
+/** Checks the liveness, with a clock that does not wait for a socket to come back. */
 async function livenessOf(place: unknown, worker: string): Promise<Liveness | undefined> {
   const context = driverContext({ clock: fakeClock({ mode: 'skip' }) });
   return http.create({ http: place }, context).liveness?.(worker);

@@ -1,4 +1,4 @@
-// What the native driver tells over its socket, what it takes for an answer, and whom it takes for whom.
+// The native driver: its notifications, the answers that it accepts, and the identity of its workers.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

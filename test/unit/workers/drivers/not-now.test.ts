@@ -1,4 +1,4 @@
-// "Not now" of each driver: what a worker says that was reached and is busy, by default and as its user wrote it down.
+// "Not now" of each driver: the answers of a busy worker, by default and by the rules of the configuration.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
@@ -27,7 +27,7 @@ async function firstAnswer(driver: Driver): Promise<Answer> {
   return driver.reset(worker, reset);
 }
 
-/** `not now` is a kind of its own here, so that a table can have it in one word. */
+/** `not now` is a separate kind here, so that a table can name it. */
 function kindOf({ kind, notNow }: Answer): string {
   return notNow === 'yes' ? 'not now' : kind;
 }

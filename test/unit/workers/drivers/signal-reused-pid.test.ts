@@ -1,5 +1,5 @@
-// A daemon that ended while it was about to be told, and whose number somebody else has by then. In a PID namespace of
-// its own, where the next number can be chosen and nobody else takes it.
+// A daemon that ended right before its signal, while another process reused its pid. Runs in a PID namespace of its own, in which
+// the test can choose the next pid.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';

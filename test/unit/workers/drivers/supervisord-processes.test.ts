@@ -1,4 +1,4 @@
-// What the driver knows of the processes of supervisord: which there are, who lives, who is whom; and its options.
+// The processes of supervisord in its driver: members, liveness, identity and recorded ends; and the options of the driver.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { supervisord } from '../../../../src/workers/drivers/supervisord.js';
@@ -177,7 +177,7 @@ describe('the options of the supervisord driver', () => {
 });
 
 describe('the ends that supervisord has logged', () => {
-  /** Two looks; in between the process was replaced twice, by ends of this kind. */
+  /** Reads the record twice; in between the process was replaced twice, by ends of this kind. */
   async function endsBy(how: string, options?: object) {
     using dir = tempDir();
     const seen = { pid: 100, log: '' };

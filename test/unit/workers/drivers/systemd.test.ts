@@ -34,7 +34,7 @@ function bench(): Bench {
 
 const unit = 'worker@1.service';
 
-/** By its clock the look at the unit takes almost all of 600 s: half a second is left for the job. */
+/** With this clock the check of the unit takes almost all of 600 s: half a second is left for the job. */
 function afterLongLook({ stub }: Bench): Driver {
   const seen = [0, 599_500];
   const clock = { ...systemClock, monotonicMs: () => seen.shift() ?? 599_500 };

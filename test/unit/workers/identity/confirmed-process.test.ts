@@ -1,4 +1,4 @@
-// What is looked at once more before a signal, and units whose main process systemd does not show for certain.
+// The check of a process right before a signal, and units with a main process that systemd does not report reliably.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
