@@ -1,5 +1,5 @@
 // One process of the crash matrix: a command without an agent from its lock to its last report, in this process, under
-// an observer, with a worker that outlives it. Does what src/agent/control/without-agent does, in its order.
+// an observer, with a worker that outlives it. Does what src/agent/control/standalone-commands.ts does, in its order.
 import { createCollector } from '../../../src/agent/cycle/collector.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
