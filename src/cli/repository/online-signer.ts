@@ -8,6 +8,7 @@ import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { ignoredHint, ignoredText } from '../../publisher/repository/ignored-file.js';
+import { createSnapshotMemory } from '../../publisher/repository/settled-snapshots.js';
 import { openOnlineSigners } from '../../publisher/signing/online-signing.js';
 import { resignDueRoles } from '../../publisher/signing/resign-online.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';
@@ -28,6 +29,7 @@ export async function createOnlineSigner(
 ): Promise<OnlineSigner> {
   let signers = await openOnlineSigners(repository, keys);
   const durableFs = createDurableFs();
+  const snapshotMemory = createSnapshotMemory();
   const resign = async (
     roles: readonly OnlineRole[],
     isDueByTime: boolean,
@@ -40,6 +42,7 @@ export async function createOnlineSigner(
       keysDirectory: keys.path,
       clock,
       durableFs,
+      snapshotMemory,
       // A server never says by itself that its clock is right.
       clockCheck: { ask: () => ask() },
       holder: 'serve',

@@ -31,6 +31,7 @@ import {
   readRepositoryFile,
 } from './repository-layout.js';
 import { type PublishedSnapshot, readLaterListings } from './seen-files.js';
+import { createSnapshotMemory, type SnapshotMemory } from './settled-snapshots.js';
 import { readVersionRestarts, type VersionRestarts } from './version-restarts.js';
 
 /** All four roles are there and belong together; of the delegated ones those that verify. */
@@ -55,6 +56,7 @@ export interface RepositoryState {
   readonly roots: readonly ParsedFile<'root'>[];
   /** Roles whose live file an older root vouches for and the newest does not: hosts wait for them. */
   readonly outdated: readonly LaterRole[];
+  readonly snapshotMemory: SnapshotMemory;
 }
 
 /** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
@@ -76,11 +78,14 @@ export function readRepositoryState(
     readonly nextRoot?: ParsedFile<'root'> | undefined;
     readonly shouldIncludeWaiting?: boolean | undefined;
     readonly missingFiles?: MissingFiles | undefined;
+    /** Left out: a new one, for the comparisons with this state. */
+    readonly snapshotMemory?: SnapshotMemory | undefined;
   } = {},
 ): RepositoryState {
   const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
     const { nextRoot, shouldIncludeWaiting, missingFiles = 'refused' } = options;
+    const { snapshotMemory = createSnapshotMemory() } = options;
     const root = newestOf(roots);
     const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root, missingFiles });
     const { timestamp, snapshot, targets } = files;
@@ -88,7 +93,7 @@ export function readRepositoryState(
     const requireAccepted = (file: ParsedFile<'targets'>): void => {
       requireThreshold(file, rootAuthority(root, 'targets'));
       if (nextRoot === undefined || shouldIncludeWaiting === true || isVouchedByRoot(file, nextRoot)) return;
-      if (!isSeen(file, { layout, live: files, roots }))
+      if (!isSeen(file, { layout, live: files, roots, snapshotMemory }))
         requireThreshold(file, rootAuthority(nextRoot, 'targets'));
     };
     const read = (version: number) => readPending(layout, version, requireAccepted);
@@ -106,7 +111,7 @@ export function readRepositoryState(
     // Below a version that begins again are the files of the replaced key, which are no newer files.
     const newer = above === version || newest.file !== undefined ? newest.ignored : [];
     const all = { targets: current, delegated, restarted, restarts, ignored: [...newer, ...ignored] };
-    return { layout, anchor, live, ...all, roots, outdated: rolesOf(outdated) };
+    return { layout, anchor, live, ...all, roots, outdated: rolesOf(outdated), snapshotMemory };
   });
 }
 

@@ -7,7 +7,7 @@ import type { MetaFile, ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout, unlessRefused, versionsOnDisk } from './repository-layout.js';
-import { readUnsettled } from './settled-snapshots.js';
+import { readUnsettled, type SnapshotMemory } from './settled-snapshots.js';
 import { compareSigning, lastSeenVersion, listedFile, readVersionRestarts } from './version-restarts.js';
 
 /**
@@ -21,6 +21,7 @@ export interface PublishedSnapshot {
   readonly live: { readonly snapshot: ParsedFile<'snapshot'> };
   /** From the first trusted root to the newest. */
   readonly roots: readonly ParsedFile<'root'>[];
+  readonly snapshotMemory: SnapshotMemory;
 }
 
 /** A file that is later than the one that the published snapshot lists. */
@@ -39,6 +40,7 @@ export function readLaterListings({
   layout,
   live: { snapshot },
   roots,
+  snapshotMemory,
 }: PublishedSnapshot): ReadonlyMap<string, readonly LaterListing[]> {
   const restarts = readVersionRestarts(snapshot.signed);
   const published = { meta: snapshot.signed.meta, restarts };
@@ -46,7 +48,12 @@ export function readLaterListings({
     compareSigning(restarts.get(role), one, other);
   const signing = roots.filter((root) => isVouchedByRoot(snapshot, root));
   const later = new Map<string, LaterListing[]>();
-  for (const { version, file, settle } of readUnsettled(layout, versionsToRead(layout), published)) {
+  for (const { version, file, settle } of readUnsettled(
+    layout,
+    versionsToRead(layout),
+    published,
+    snapshotMemory,
+  )) {
     const entries = Object.entries(file?.signed.meta ?? {})
       .map(([name, meta]) => [name.replace(/\.json$/, ''), meta] as const)
       .filter(([role, meta]) => compare(role, meta.version, lastSeenVersion(published, role)) > 0);

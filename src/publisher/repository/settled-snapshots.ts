@@ -14,14 +14,20 @@ interface PublishedListing {
 }
 
 interface SettledSnapshots {
-  readonly directory: string;
   readonly published: PublishedListing;
   /** By version. */
   readonly stamps: Map<number, string>;
 }
 
-/** Of one directory, because a process has one repository. */
-let settled: SettledSnapshots | undefined;
+/** Belongs to one repository. */
+export interface SnapshotMemory {
+  /** Undefined before the first comparison. */
+  settled: SettledSnapshots | undefined;
+}
+
+export function createSnapshotMemory(): SnapshotMemory {
+  return { settled: undefined };
+}
 
 interface UnsettledSnapshot {
   readonly version: number;
@@ -33,6 +39,7 @@ interface UnsettledSnapshot {
 
 /**
  * @param versions of snapshots on disk
+ * @param memory of earlier comparisons in the same repository; is changed
  * @returns those that may list a later file than the published snapshot
  * @throws WritError DISK_*
  */
@@ -40,8 +47,9 @@ export function* readUnsettled(
   layout: RepositoryLayout,
   versions: readonly number[],
   published: PublishedListing,
+  memory: SnapshotMemory,
 ): Generator<UnsettledSnapshot> {
-  const stamps = stampsFor(layout.metadata, published);
+  const stamps = stampsFor(memory, published);
   for (const version of versions) {
     // Before the file is read: a file that is replaced meanwhile is read again.
     const stamp = stampText(join(layout.metadata, metadataName('snapshot', version)));
@@ -54,10 +62,11 @@ export function* readUnsettled(
   }
 }
 
-function stampsFor(directory: string, published: PublishedListing): Map<number, string> {
-  const isKept = settled?.directory === directory && isSameOrLater(published, settled.published);
-  const stamps = isKept && settled !== undefined ? settled.stamps : new Map<number, string>();
-  settled = { directory, published, stamps };
+function stampsFor(memory: SnapshotMemory, published: PublishedListing): Map<number, string> {
+  const { settled } = memory;
+  const isKept = settled !== undefined && isSameOrLater(published, settled.published);
+  const stamps = isKept ? settled.stamps : new Map<number, string>();
+  memory.settled = { published, stamps };
   return stamps;
 }
 

@@ -16,6 +16,7 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
+import type { SnapshotMemory } from '../repository/settled-snapshots.js';
 import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { listWaitingRoles, type OnlineSigners, signOnline, timestampDueAtMs } from './online-signing.js';
 import {
@@ -34,6 +35,8 @@ export interface ResignOptions extends WriterOptions {
   readonly clockCheck?: ClockCheck | undefined;
   /** Left out: refused. */
   readonly missingFiles?: MissingFiles | undefined;
+  /** Of the earlier signatures of a server; left out: none. */
+  readonly snapshotMemory?: SnapshotMemory | undefined;
 }
 
 export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
@@ -81,8 +84,8 @@ async function readToSign(
   options: ResignOptions,
   stops: (name: string, state: RepositoryState) => boolean,
 ): Promise<SignableState> {
-  const { missingFiles, keysDirectory } = options;
-  const read = readRepositoryState(writer.layout, keysDirectory, { missingFiles });
+  const { missingFiles, keysDirectory, snapshotMemory } = options;
+  const read = readRepositoryState(writer.layout, keysDirectory, { missingFiles, snapshotMemory });
   const clock = await requireReliableClock(options, read);
   const state = await omitUnacceptableFiles(read, clock);
   const files = state.ignored.filter(({ name }) => stops(name, state));

@@ -534,6 +534,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'repository-state',
     'repository-writer',
     'seen-files',
+    'settled-snapshots',
     'version-restarts',
   ],
   'publisher/root': [

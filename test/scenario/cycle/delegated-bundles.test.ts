@@ -11,7 +11,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 
 const bundles = { bundles: [{ name: 'dns-edge' }, { name: 'access' }] };
 
-describe('a host whose bundle a team signs', () => {
+describe('a host with a bundle that a team signs', () => {
   it('keeps its policy while the bundle changes hands, and follows the team from then on', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);

@@ -161,7 +161,7 @@ describe('a disk that is full', () => {
   }
 });
 
-describe('a disk that says no', () => {
+describe('a disk with an error', () => {
   it('in whatever words, at any label of an update, has a code for it, and it is no fault of the release', async () => {
     const labels = [...new Set(await operationsOfACycle())].filter((op) => !isTidying(op));
     for (const label of labels) await hasItsCodes(label);

@@ -238,7 +238,7 @@ table('a host that is not as it should be', [
   },
 ]);
 
-describe('a ledger that is none', () => {
+describe('a ledger that is not a regular file', () => {
   it('is told of by status, and made anew by the next pull, which says so', async () => {
     using host = copyHost(installed);
     writeFileSync(join(host.paths.state, 'ledger.json'), '{');
@@ -254,7 +254,7 @@ describe('a ledger that is none', () => {
   });
 });
 
-describe('a history that is none', () => {
+describe('a history that is not a regular file', () => {
   it('is said by who asks for it, and by the next pull, which begins it anew', async () => {
     using host = copyHost(installed);
     const path = join(host.paths.state, 'history.jsonl');

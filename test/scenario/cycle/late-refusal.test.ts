@@ -53,7 +53,7 @@ async function lateNo(config: Partial<WorkerGroupConfig> = {}): Promise<Scene> {
   return { test, driver, ends, settle };
 }
 
-describe('a worker that refuses what is active already', () => {
+describe('a worker that refuses the active release', () => {
   it('rolls back in a cycle of its own: remembered, and everybody told', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;

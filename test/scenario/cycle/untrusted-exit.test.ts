@@ -64,7 +64,7 @@ function assertLeft(site: AgentSite, result: CycleResult): void {
   assert.equal(readStatusFile(site.paths)?.last?.trigger, 'rollback');
 }
 
-describe('a pull that left what nobody vouches for', () => {
+describe('a pull that replaced an untrusted release', () => {
   it('says what is active now, without an agent', async () => {
     using dir = tempDir();
     using test = testHost({ nowMs: Date.now() });

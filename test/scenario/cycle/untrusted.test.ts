@@ -42,7 +42,7 @@ async function active(serial: number, options: TestHostOptions = {}): Promise<Te
   return test;
 }
 
-describe('an active release whose keys are trusted no more', () => {
+describe('an active release with keys that are not trusted any more', () => {
   it('is an alarm in the result, the status and the history; the policy stays', async () => {
     using test = await active(1);
     revokeTargetsKey(test);

@@ -117,7 +117,7 @@ describe('a rollback on a host', () => {
   });
 });
 
-describe('a rollback on a host that now follows another channel', () => {
+describe('a rollback on a host that now uses another channel', () => {
   for (const channel of ['canary', 'stable']) {
     it(`does not bring a release back that was withdrawn on ${channel} alone`, async () => {
       using dir = tempDir();
@@ -155,7 +155,7 @@ describe('a promoted release', () => {
   });
 });
 
-describe('a withdrawal of what is active', () => {
+describe('a withdrawal of the active release', () => {
   const of = (serial: number, more = {}) => ({ serial, ...more });
   /** Of the finding that the active release is withdrawn. */
   const level = ({ host }: TestHost, last?: CycleResult): string | undefined => {

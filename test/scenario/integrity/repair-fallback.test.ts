@@ -75,7 +75,7 @@ describe('a cycle without a `current` and without a download', () => {
   });
 });
 
-describe('a repair that cannot have the release', () => {
+describe('a repair without access to the release', () => {
   const spoil = (one: Bench): void => {
     fs.writeFileSync(one.tree('policy.yaml'), 'VERSION: 2\n');
     fs.rmSync(one.kept('archive.tar.br'));

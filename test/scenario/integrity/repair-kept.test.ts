@@ -115,7 +115,7 @@ describe('a forced pull', () => {
   });
 });
 
-describe('damage to what is kept', () => {
+describe('damage to retained copies', () => {
   for (const [name, { does, finds }] of Object.entries(keptDamage)) {
     it(`is mended without a swap: ${name}`, async () => {
       using one = await bench();

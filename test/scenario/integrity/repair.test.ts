@@ -134,7 +134,7 @@ const publicDamage: Readonly<Record<string, Damage>> = {
   },
 };
 
-describe('a look at a whole policy', () => {
+describe('a scan of an intact policy', () => {
   it('finds nothing, and a repair does and writes nothing', async () => {
     using one = await bench();
     const before = directoryState(one.test.directory);
@@ -159,7 +159,7 @@ describe('a look at a whole policy', () => {
   });
 });
 
-describe('a repair from the kept archive', () => {
+describe('a repair from the retained archive', () => {
   for (const [name, { does, finds }] of Object.entries(publicDamage)) {
     it(`mends ${name}, without the network`, async () => {
       using one = await bench();

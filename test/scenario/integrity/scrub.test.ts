@@ -163,7 +163,7 @@ describe('the timer', () => {
   });
 });
 
-describe('a look beside a cycle', () => {
+describe('a scan beside a cycle', () => {
   it('waits with its repair for the end of the cycle, and mends what is active then', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);

@@ -47,7 +47,7 @@ async function operations(): Promise<{ first: number; labels: readonly string[] 
   return { first: trap.seen.findIndex((op) => op.startsWith('swap.')), labels: trap.seen };
 }
 
-describe('the history of a host that was killed behind its swap', async () => {
+describe('the history of a host that was killed after its swap', async () => {
   const { first, labels } = await operations();
   assert.ok(labels.includes('history.append'), 'the run under test writes its line');
   for (const [index, label] of labels.entries()) {

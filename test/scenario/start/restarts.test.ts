@@ -67,7 +67,7 @@ describe('when', () => {
   });
 });
 
-describe('a restart that is owed', () => {
+describe('a pending restart', () => {
   /** Who has no answer for a restart with these generations; nobody can see who lives. */
   const blind = (unanswered: Set<string>): LivingDriver => {
     const driver = livingDriver(

@@ -32,7 +32,7 @@ function countingWorker(calls: string) {
   };
 }
 
-describe('a running agent whose state directory is moved away', () => {
+describe('a running agent with a state directory that is moved away', () => {
   it('writes nothing into the empty directory, notifies no worker, is critical, and goes on when it is back', async () => {
     using dir = tempDir();
     const calls = dir.join('calls');
@@ -326,7 +326,7 @@ const unmounting = (path: string) => `
 
 const asRoot = process.getuid?.() === 0 ? needsMounts() : { skip: 'an unmount needs root' };
 
-describe('a state directory on a file system of its own that is unmounted', asRoot, () => {
+describe('a state directory on its own file system, which is unmounted', asRoot, () => {
   it('stays empty, with an agent and without one, and is used again when it is mounted', async () => {
     using dir = tempDir();
     const state = dir.join('state');

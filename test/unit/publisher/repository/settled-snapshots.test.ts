@@ -2,16 +2,24 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { createOnlineSigner } from '../../../../src/cli/repository/online-signer.js';
 import { readLaterListings } from '../../../../src/publisher/repository/seen-files.js';
+import { createSnapshotMemory } from '../../../../src/publisher/repository/settled-snapshots.js';
 import { looksBelow } from '../../../kit/disk/count-looks.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
-import { publishedByTeam } from '../../../kit/repository/delegated-repository.js';
+import { keysAt } from '../../../kit/repository/ceremony.js';
+import { delegatedRepository, publishedByTeam } from '../../../kit/repository/delegated-repository.js';
 import { stateOf } from '../../../kit/repository/delegating.js';
 import { metadataPath, type SampleRepository } from '../../../kit/repository/sample-repository.js';
 import { forge } from '../../../kit/trust/forged-metadata.js';
 
-function laterVersions(repository: SampleRepository): number[] {
-  return (readLaterListings(stateOf(repository)).get('dns-team') ?? []).map(({ meta }) => meta.version);
+/** @returns a comparison that remembers the earlier ones */
+function comparison(repository: SampleRepository): () => number[] {
+  const snapshotMemory = createSnapshotMemory();
+  return () => {
+    const listings = readLaterListings({ ...stateOf(repository), snapshotMemory });
+    return (listings.get('dns-team') ?? []).map(({ meta }) => meta.version);
+  };
 }
 
 /** @param version of the team's file that the snapshot lists */
@@ -38,25 +46,41 @@ describe('a snapshot that lists nothing later than the published one', () => {
   it('is read again where it was replaced by one of the same size and time', async () => {
     using dir = tempDir();
     const { repository } = await publishedByTeam(dir);
+    const laterVersions = comparison(repository);
     await listInSnapshot(repository, 1);
     const path = metadataPath(repository, '9.snapshot.json');
     const { atime, mtime, size } = fs.statSync(path);
-    assert.deepEqual(laterVersions(repository), []);
+    assert.deepEqual(laterVersions(), []);
     fs.rmSync(path);
     await listInSnapshot(repository, 2);
     fs.utimesSync(path, atime, mtime);
     assert.equal(fs.statSync(path).size, size);
-    assert.deepEqual(laterVersions(repository), [2]);
+    assert.deepEqual(laterVersions(), [2]);
   });
 
   it('counts again where the published snapshot lists an older file than before', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
+    const laterVersions = comparison(repository);
     const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
-    assert.deepEqual(laterVersions(repository), []);
+    assert.deepEqual(laterVersions(), []);
     fs.writeFileSync(metadataPath(repository, 'timestamp.json'), before);
-    assert.deepEqual(laterVersions(repository), [2]);
+    assert.deepEqual(laterVersions(), [2]);
+  });
+
+  it('is read once by a server that signs again while a team is unsigned', async () => {
+    using dir = tempDir();
+    const { repository } = await delegatedRepository(dir);
+    await repository.refresh();
+    const { directory, keys, clock } = repository;
+    const signer = await createOnlineSigner(directory, keysAt(keys), clock, async () => 'synchronised');
+    const path = metadataPath(repository, '2.snapshot.json');
+    const count = async (): Promise<number> =>
+      (await looksBelow(path, () => signer.resign(['snapshot', 'timestamp'], true))).length;
+    await count();
+    const [second, third] = [await count(), await count()];
+    assert.deepEqual([second, third], [1, 1], 'only its status is read');
   });
 });
