@@ -31,7 +31,7 @@ async function secondRelease(asked: CanaryConfig, options: TestHostOptions = {})
 }
 
 describe('a canary', () => {
-  it('has a binding verdict: its no is a refusal before anybody can see the release', async () => {
+  it('refuses the release before any reader can see it', async () => {
     const { test, driver } = await secondRelease(onlyFirst);
     using _ = test;
     const before = fs.readdirSync(test.host.paths.generations);
@@ -45,7 +45,7 @@ describe('a canary', () => {
     assert.equal((await test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
   });
 
-  it('that says yes lets the release through', async () => {
+  it('that accepts permits the release', async () => {
     const { test, driver } = await secondRelease(canary('grep -q version {bundle}/policy.yaml'));
     using _ = test;
     const { result, progress } = await test.sync();
@@ -55,7 +55,7 @@ describe('a canary', () => {
     assert.deepEqual([step?.verdict, step?.text], ['ok', 'app: ok']);
   });
 
-  it('that could not be run blames nobody: the release is tried again', async () => {
+  it('that could not be run does not refuse: the release is tried again', async () => {
     const { test } = await secondRelease(canary('grep -q "version: 1" {bundle}/policy.yaml || exit 127'));
     using _ = test;
     const result = await test.pull();
@@ -64,7 +64,7 @@ describe('a canary', () => {
     assert.equal(current(test), 'generations/1');
   });
 
-  it('without a verdict is tried again as often as its `retry` says', async () => {
+  it('without a verdict is tried again as often as `retry` permits', async () => {
     using dir = tempDir();
     const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
     const { test } = await secondRelease({ kind: 'run', hook: { ...hook(counted), retry: 2 } });
@@ -82,7 +82,7 @@ describe('a canary', () => {
     assert.equal(fs.readFileSync(dir.join('starts'), 'utf8').length, 3);
   });
 
-  it('that says "not now" defers the release', async () => {
+  it('that exits with 75 defers the release', async () => {
     const { test } = await secondRelease(canary('grep -q "version: 1" {bundle}/policy.yaml || exit 75'));
     using _ = test;
     const result = await test.pull();
@@ -90,7 +90,7 @@ describe('a canary', () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
   });
 
-  it('that warns is said', async () => {
+  it('that warns is reported', async () => {
     const { test } = await secondRelease(canary('exit 40'));
     using _ = test;
     const { result, progress } = await test.sync();
@@ -98,7 +98,7 @@ describe('a canary', () => {
     assert.equal(progress.steps.find((one) => one.step === 'canary')?.verdict, 'warn');
   });
 
-  it('that changes what it judges is no judge: the release is not activated', async () => {
+  it('that changes the candidate is an error: the release is not activated', async () => {
     const { test } = await secondRelease(
       canary('grep -q "version: 1" {bundle}/policy.yaml || echo "version: 9" > {bundle}/policy.yaml'),
       { config: { sandbox: 'off' } },
@@ -110,7 +110,7 @@ describe('a canary', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('that is ended with the cycle has said nothing', async () => {
+  it('that is ended with the cycle has no verdict', async () => {
     using dir = tempDir();
     const asked = dir.join('asked');
     const { test } = await secondRelease(
@@ -127,7 +127,7 @@ describe('a canary', () => {
     assert.equal(current(test), 'generations/1');
   });
 
-  it('is shown the candidate beside what is active, also when nothing is', async () => {
+  it('gets the candidate and the active policy, also where none is active', async () => {
     const out = fs.mkdtempSync('/tmp/writ-canary-');
     try {
       const see = `cat {bundle}/policy.yaml {candidate}/access/policy.yaml "$WRIT_GENERATION_DIR/access/policy.yaml"; ls {current}`;
@@ -146,7 +146,7 @@ describe('canaries of several groups', () => {
   const two = [{ name: 'access' }, { name: 'views' }];
   const no = canary('[ -z "$(grep -l bad {candidate}/*/*)" ]');
 
-  it('hold back what their group uses; the others are checked again without it, and go on', async () => {
+  it('hold back the bundles of their group; the others are checked again without them, and become active', async () => {
     const out = fs.mkdtempSync('/tmp/writ-canary-');
     try {
       const seen = hook(`cat {candidate}/*/* | tr "\\n" , >> ${out}/checks; echo >> ${out}/checks`);
@@ -189,7 +189,7 @@ describe('canaries of several groups', () => {
     }
   });
 
-  it('hold back a whole set that moves together', async () => {
+  it('hold back a whole set of bundles that move together', async () => {
     using test = testHost({
       bundles: two,
       config: { together: [['access', 'views']] },
@@ -204,7 +204,7 @@ describe('canaries of several groups', () => {
     assert.equal(current(test), 'generations/1');
   });
 
-  it('are asked only where the candidate concerns their group, or by force', async () => {
+  it('run only where the candidate affects their group, or in a forced pull', async () => {
     const out = fs.mkdtempSync('/tmp/writ-canary-');
     try {
       const asks = (name: string): CanaryConfig => canary(`echo ${name} >> ${out}/asked`);

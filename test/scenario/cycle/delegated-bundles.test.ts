@@ -12,7 +12,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 const bundles = { bundles: [{ name: 'dns-edge' }, { name: 'access' }] };
 
 describe('a host with a bundle that a team signs', () => {
-  it('keeps its policy while the bundle changes hands, and follows the team from then on', async () => {
+  it('keeps its policy while the bundle is delegated, and accepts the releases of the team from then on', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { repository, host } = published;
@@ -54,7 +54,7 @@ describe('a host with a bundle that a team signs', () => {
     assert.equal(host.read('dns-edge/policy'), 'one');
   });
 
-  it('goes back over what a former key of the team has signed only when that is withdrawn as well', async () => {
+  it('takes a serial below that of a former key only where that is withdrawn too', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { repository, host } = published;
@@ -83,7 +83,7 @@ describe('a host with a bundle that a team signs', () => {
     assert.equal(await pulled(), 1);
   });
 
-  it('keeps its policy while a role is removed and returns with the same key, and follows it again', async () => {
+  it('keeps its policy while a role is removed, and accepts its releases after it returns with the same key', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { repository, host } = published;
@@ -112,7 +112,7 @@ describe('a host with a bundle that a team signs', () => {
     assert.equal((await pulled())?.toSerial, 4);
   });
 
-  it('refuses what the old key of a team has signed, and takes the other bundles', async () => {
+  it('refuses the releases of the replaced key of a team, and takes the other bundles', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { repository, host } = published;

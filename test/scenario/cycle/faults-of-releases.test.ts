@@ -179,7 +179,7 @@ faultTable('a candidate that no check has accepted leaves the policy alone', [
 ]);
 
 describe('a target entry without what Writ signs', () => {
-  it('is the trouble of its own bundle: the others go on', async () => {
+  it('is an error of its bundle alone', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await publishNext(test, 5);
     await test.publish('dns-edge', { 'block.rpz': '1' }, { serial: 1 });
@@ -199,7 +199,7 @@ describe('a target entry without what Writ signs', () => {
 });
 
 describe('a bundle that the repository does not list', () => {
-  it('is a failure of its own when there never was a release', async () => {
+  it('is a failure of that bundle where it never had a release', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'acess' }] });
     await publishNext(test);
     const result = await test.pull();
@@ -207,7 +207,7 @@ describe('a bundle that the repository does not list', () => {
     assert.equal(test.read(`access/${policy}`), 'version: 6\n');
   });
 
-  it('stays active when there was one, and every answer says so', async () => {
+  it('stays active where it had one, and is reported in every answer', async () => {
     using test = testHost();
     await publishNext(test, 5);
     await test.pull();
@@ -222,7 +222,7 @@ describe('a bundle that the repository does not list', () => {
 });
 
 describe('a release that was withdrawn', () => {
-  it('gives way to an older serial, when all above it are withdrawn under a signature', async () => {
+  it('is replaced by an older serial where all serials above it are withdrawn in signed metadata', async () => {
     using test = testHost();
     for (const serial of [4, 5]) {
       await publishNext(test, serial);

@@ -162,7 +162,7 @@ describe('a disk that is full', () => {
 });
 
 describe('a disk with an error', () => {
-  it('in whatever words, at any label of an update, has a code for it, and it is no fault of the release', async () => {
+  it('of any kind, at any operation of an update, gives a code and no refusal of the release', async () => {
     const labels = [...new Set(await operationsOfACycle())].filter((op) => !isTidying(op));
     for (const label of labels) await hasItsCodes(label);
   });
@@ -220,7 +220,7 @@ describe('a flush that fails', () => {
 });
 
 describe('a disk that is full when a worker refuses', () => {
-  it('keeps the refusal in memory, and puts the old policy back all the same', async () => {
+  it('keeps the refusal in memory, and the old policy is restored', async () => {
     const driver = scriptedDriver({
       a: (generation) => (generation === 2 ? refuses('no')() : confirms(generation)),
     });

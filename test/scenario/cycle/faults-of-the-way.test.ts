@@ -239,7 +239,7 @@ table('a host that is not as it should be', [
 ]);
 
 describe('a ledger that is not a regular file', () => {
-  it('is told of by status, and made anew by the next pull, which says so', async () => {
+  it('is reported by status, and rebuilt by the next pull, which reports it', async () => {
     using host = copyHost(installed);
     writeFileSync(join(host.paths.state, 'ledger.json'), '{');
     const notified = await host.writ('status', '--json');
@@ -255,7 +255,7 @@ describe('a ledger that is not a regular file', () => {
 });
 
 describe('a history that is not a regular file', () => {
-  it('is said by who asks for it, and by the next pull, which begins it anew', async () => {
+  it('is reported by `writ history`, and by the next pull, which begins a new one', async () => {
     using host = copyHost(installed);
     const path = join(host.paths.state, 'history.jsonl');
     rmSync(path, { force: true });

@@ -57,7 +57,7 @@ async function onSmallDisk(options: string, scenario: string, hostOptions = ''):
 }
 
 describe('a small disk', needsMounts(), () => {
-  it('is asked again only when it has grown, and another release goes on at once', async () => {
+  it('is tried again only when it has more space, and another release is tried at once', async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `
@@ -101,7 +101,7 @@ describe('a small disk', needsMounts(), () => {
     const leave = (name, bytes) => fs.writeFileSync(host.paths.partials + '/' + name, bytes, { mode: 0o600 });
     const free = () => { const { bavail, bsize } = fs.statfsSync(test.directory); return bavail * bsize; };`;
 
-  it('gets back what was begun of other releases first, before an archive and behind a tree that has no room', async () => {
+  it('loses partial downloads of other releases first, before an archive and after a tree that does not fit', async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `${leavePartial}
@@ -127,7 +127,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('has room for the rest of an archive, of which a part is there', async () => {
+  it('has space for the rest of a partly downloaded archive', async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `${leavePartial}
@@ -150,7 +150,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('refuses a tree that a delta makes before its first file is opened', async () => {
+  it('refuses the tree of a delta before its first file is opened', async () => {
     const lines = await onSmallDisk(
       'size=64m',
       `${leavePartial}
@@ -175,7 +175,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('is asked for nothing when the archive itself has no room', async () => {
+  it('does not cause a request where the archive itself does not fit', async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `
@@ -219,7 +219,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('that was remounted read-only fails, keeps its policy, and goes on when it can be written', async () => {
+  it('that was remounted read-only fails, keeps its policy, and is used again when it can be written', async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `

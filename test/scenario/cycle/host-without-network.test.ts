@@ -9,7 +9,7 @@ import { publishedHost } from '../../kit/repository/published-host.js';
 import { changeOptions, noReport } from '../../kit/repository/sample-repository.js';
 
 describe('a host without a network', () => {
-  it('follows what is carried to it, withdrawals too, and refuses an older stick', async () => {
+  it('takes releases and withdrawals from a stick, and refuses an older stick', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: 'dns-edge' }] });
     const { repository, host, clock } = published;

@@ -54,7 +54,7 @@ async function lateNo(config: Partial<WorkerGroupConfig> = {}): Promise<Scene> {
 }
 
 describe('a worker that refuses the active release', () => {
-  it('rolls back in a cycle of its own: remembered, and everybody told', async () => {
+  it('causes a rollback in a cycle of its own, is remembered, and every worker is notified', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
     await settle();
@@ -81,7 +81,7 @@ describe('a worker that refuses the active release', () => {
     assert.deepEqual([driver.notified, ends.length], [[], 1], 'it is over');
   });
 
-  it('ends a pull with nothing new as rolled back', async () => {
+  it('gives a pull without a new release the outcome rolled-back', async () => {
     const { test, driver } = await lateNo();
     using _ = test;
     const result = await test.pull();
@@ -109,7 +109,7 @@ describe('a worker that refuses the active release', () => {
     assert.equal((await forced.test.pull({ force: 'yes' })).exitCode, 5);
   });
 
-  it('by itself, as when it connects, rolls back too', async () => {
+  it('without a notification, as when it connects, causes a rollback too', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
     const answer = { group: 'app', worker: 'b', generation: 2, text: 'no', atMs: 0 } as const;
@@ -119,7 +119,7 @@ describe('a worker that refuses the active release', () => {
     assert.deepEqual(driver.notified, ['a 1', 'b 1']);
   });
 
-  it('and has used it before has a trouble of its own: the policy stays, and it is reported', async () => {
+  it('and has used it before is reported, and the policy stays', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
     driver.workers.set('b', confirms);
@@ -136,7 +136,7 @@ describe('a worker that refuses the active release', () => {
     assert.equal((await test.pull()).exitCode, 0, 'mended, and asked again when a person pulls');
   });
 
-  it('is not taken to a generation that was refused before: then it stays, and is reported', async () => {
+  it('does not cause a rollback to a generation that was refused before: the policy stays, and it is reported', async () => {
     let away = false;
     const a = (generation: number) => {
       if (generation !== 2 && generation !== 3) return confirms(generation);
@@ -160,7 +160,7 @@ describe('a worker that refuses the active release', () => {
     assert.deepEqual([result.exitCode, current(test)], [4, 'generations/3']);
   });
 
-  it('and never used it is heard, though one that has used it said no before in vain', async () => {
+  it('and never used it causes a rollback, also after a refusal by one that had used it', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
     driver.workers.set('b', unreachable);
@@ -175,7 +175,7 @@ describe('a worker that refuses the active release', () => {
     assert.deepEqual([ends[0]?.result.exitCode, current(test)], [5, 'generations/1']);
   });
 
-  it('keeps what nothing was before, and says so', async () => {
+  it('does not remove a first policy, and is reported', async () => {
     let away = true;
     const driver = scriptedDriver({ a: confirms, b: () => (away ? unreachable() : refuses('no')()) });
     using test = testHost({ groups: { app: { driver } } });
@@ -189,7 +189,7 @@ describe('a worker that refuses the active release', () => {
     assert.equal((await test.pull()).exitCode, 4, 'it is no better by itself');
   });
 
-  it('of another bundle than the one that changed is not helped by going back', async () => {
+  it('of another bundle than the changed one does not cause a rollback', async () => {
     let away = false;
     const driver = scriptedDriver({
       b: (n) => (n === 1 ? confirms(n) : away ? unreachable() : refuses('no')()),
@@ -213,7 +213,7 @@ describe('a worker that refuses the active release', () => {
     assert.equal(current(test), 'generations/2');
   });
 
-  it('whose way back fails too ends in blocked', async () => {
+  it('and refuses the restored release too blocks the host', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
     driver.workers.set('b', (n) => refuses(n === 2 ? 'no' : 'another fault')());

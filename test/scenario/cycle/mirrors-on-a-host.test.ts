@@ -60,7 +60,7 @@ describe('a host with mirrors', () => {
     await act({ dead, liar, usb });
   }
 
-  it('pulls from the first good one, and says which ones failed and how', async () => {
+  it('pulls from the first good one, and reports the failed ones with their errors', async () => {
     using host = copyHost(installed);
     await mirrored(host, spoil(/timestamp/), async ({ dead, liar, usb }) => {
       const pull = await host.writ('pull', '--json');
@@ -88,7 +88,7 @@ describe('a host with mirrors', () => {
     });
   });
 
-  it('takes an archive from another one than the metadata', async () => {
+  it('downloads an archive from another mirror than the metadata', async () => {
     using host = copyHost(installed);
     await mirrored(host, spoil(/\.tar\.br$/), async ({ dead, liar }) => {
       const json = jsonOf(await host.writ('pull', '--json'));
@@ -100,7 +100,7 @@ describe('a host with mirrors', () => {
     });
   });
 
-  it('keeps its policy and names all of them when none is good', async () => {
+  it('keeps its policy and names all mirrors where none is good', async () => {
     using host = copyHost(installed);
     await mirrored(host, spoil(/timestamp/), async ({ dead, liar }) => {
       host.configure({ repository: [dead, liar.url] });
@@ -112,7 +112,7 @@ describe('a host with mirrors', () => {
     });
   });
 
-  it('is served by its agent in the same way, which goes on when the mirror in use goes away', async () => {
+  it('with an agent uses the next mirror when the one in use ends', async () => {
     using host = copyHost(installed);
     await mirrored(
       host,

@@ -42,7 +42,7 @@ function archiveIn({ files }: SimulatedMirror): [path: string, bytes: Buffer] {
 }
 
 describe('a cycle over mirrors', () => {
-  it('says where it came from, and warns of the one that failed', async () => {
+  it('names the mirror that it used, and warns of the one that failed', async () => {
     using it = bench();
     await it.publish(1);
     it.a.fault = down();
@@ -57,7 +57,7 @@ describe('a cycle over mirrors', () => {
     assert.deepEqual([refresh.verdict, refresh.text], ['warn', 'timestamp v2 from https://b/']);
   });
 
-  it('fails with the code that says most when all do, names each, and leaves policy as it is', async () => {
+  it('fails with the most specific code where all fail, names each, and keeps the policy', async () => {
     using it = bench();
     await it.publish(1);
     await it.test.pull();
@@ -81,7 +81,7 @@ describe('a cycle over mirrors', () => {
     assert.equal(it.test.read('access/policy.yaml'), '1');
   });
 
-  it('keeps quiet for no longer than all mirrors asked for', async () => {
+  it('waits no longer than the shortest Retry-After of all mirrors', async () => {
     using it = bench();
     await it.publish(1);
     it.a.fault = busy(3_600_000);
@@ -99,7 +99,7 @@ describe('a cycle over mirrors', () => {
 });
 
 describe('an archive over mirrors', () => {
-  it('comes from the next one when the first has other bytes, no bytes, or too few', async () => {
+  it('is downloaded from the next mirror where the first one has other bytes, none, or too few', async () => {
     for (const [code, bend] of [
       ['DOWNLOAD_DIGEST', (bytes: Buffer) => Buffer.from(bytes).fill(1)],
       ['DOWNLOAD_TRUNCATED', (bytes: Buffer) => bytes.subarray(0, -1)],
@@ -119,7 +119,7 @@ describe('an archive over mirrors', () => {
     }
   });
 
-  it('goes on at the next mirror where the first was cut', async () => {
+  it('continues at the next mirror at the byte where the first one ended', async () => {
     using it = bench();
     await it.publish(1);
     const [, bytes] = archiveIn(it.a);
@@ -134,7 +134,7 @@ describe('an archive over mirrors', () => {
     );
   });
 
-  it('is fetched whole from an honest mirror when a liar brought its beginning', async () => {
+  it('is downloaded whole from an honest mirror where a malicious one sent its beginning', async () => {
     using it = bench();
     await it.publish(1);
     const [, bytes] = archiveIn(it.a);
@@ -151,7 +151,7 @@ describe('an archive over mirrors', () => {
     assert.ok(bytes.length > 40);
   });
 
-  it('that no mirror has is one failure which names both', async () => {
+  it('that no mirror has is one failure with the names of both', async () => {
     using it = bench();
     await it.publish(1);
     for (const mirror of [it.a, it.b]) {

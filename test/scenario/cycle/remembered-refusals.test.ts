@@ -44,7 +44,7 @@ async function codesOf(host: Host, how: 'poll' | 'force' = 'poll'): Promise<stri
 }
 
 describe('a refused release', () => {
-  it('is kept with digest, code, reason and time', async () => {
+  it('is recorded with digest, code, reason and time', async () => {
     using test = await refusedHost();
     const [known, ...others] = test.host.refusals.read().refusals;
     assert.deepEqual(others, []);
@@ -56,7 +56,7 @@ describe('a refused release', () => {
     assert.match(known?.manifestDigest ?? '', /^sha256:/);
   });
 
-  it('is said again at every cycle, writing nothing, and after a restart of the agent too', async () => {
+  it('is reported at every cycle without a write, and after a restart of the agent too', async () => {
     using test = await refusedHost();
     const before = JSON.stringify(test.host.refusals.read());
     assert.equal(await codesOf(test.host), 'REMEMBERED_REFUSAL');
@@ -79,13 +79,13 @@ describe('a refused release', () => {
     assert.deepEqual(test.reopen().refusals.read().refusals, [], 'active, and so refused no more');
   });
 
-  it('is tried again by force, and counted', async () => {
+  it('is tried again in a forced pull, and counted', async () => {
     using test = await refusedHost();
     assert.equal(await codesOf(test.host, 'force'), 'CHECK_FAILED');
     assert.equal(test.host.refusals.read().refusals[0]?.tries, 2);
   });
 
-  it('by its age is judged anew at every poll, and never kept: a withdrawal may make it right', async () => {
+  it('by its age is judged at every poll and not recorded, because a withdrawal may permit it', async () => {
     using test = testHost();
     await publishNext(test, 7);
     await test.pull();
@@ -101,7 +101,7 @@ describe('a refused release', () => {
 });
 
 describe('a code', () => {
-  it('is remembered against a release only when it is a verdict on it', async () => {
+  it('is recorded against a release only where it is a verdict on it', async () => {
     using test = await refusedHost();
     const [known] = test.host.refusals.read().refusals;
     const found = await test.host.client.target('access', 'stable', {});
@@ -163,7 +163,7 @@ describe('a refusal that names a fault of the host', () => {
     assert.deepEqual(await waits({ groups: { app: { driver } } }, 'WORKER_REFUSED'), [1, 2, 4, 8, 60]);
   });
 
-  it('in a later line alone waits as any other', async () => {
+  it('in a later line alone waits as any other refusal does', async () => {
     const run = ['sh', '-c', `echo 'block.rpz:3: bad' >&2; echo '${line}' >&2; exit 1`] as const;
     const checks = [{ kind: 'run', name: 'nginx', run, timeoutMs: minuteMs }] as const;
     const found = await waits({ bundles: [{ name: 'access', checks }] }, 'CHECK_FAILED');
@@ -172,7 +172,7 @@ describe('a refusal that names a fault of the host', () => {
 });
 
 describe('#configDigest', () => {
-  it('tells configurations apart by what they say, not by the order of their keys', () => {
+  it('differs for configurations with other values, and not for another order of keys', () => {
     using test = testHost();
     const { config } = test.host;
     const turned = Object.fromEntries(Object.entries(config).reverse()) as unknown as typeof config;

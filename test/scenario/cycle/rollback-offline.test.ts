@@ -12,7 +12,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
 describe('a rollback without server and network', () => {
-  it('goes to any kept generation by the command alone', needs('unshare', 'util-linux'), async () => {
+  it('activates any retained generation by the command alone', needs('unshare', 'util-linux'), async () => {
     using host = await installHost();
     assert.equal((await host.writ('pull')).exitCode, 0);
     const active = (): string => fs.readFileSync(join(host.paths.current, 'dns-edge', 'block.rpz'), 'utf8');
@@ -36,7 +36,7 @@ describe('a rollback without server and network', () => {
     assert.deepEqual([gone.exitCode, active()], [2, 'version 1\n']);
   });
 
-  it('goes to any kept generation through the running agent', async () => {
+  it('activates any retained generation through the running agent', async () => {
     using dir = tempDir();
     const site = agentSite(dir, { keep: { generations: 5 } });
     await site.repository.publish({ 'block.rpz': 'version 1\n' });

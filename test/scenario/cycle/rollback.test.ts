@@ -29,7 +29,7 @@ async function twoGenerations(test: TestHost): Promise<void> {
 }
 
 describe('a rollback', () => {
-  it('brings the previous generation back and tells the workers', async () => {
+  it('activates the previous generation and notifies the workers', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await twoGenerations(test);
@@ -40,7 +40,7 @@ describe('a rollback', () => {
     assert.deepEqual(driver.notified, ['a 1', 'a 2', 'a 1']);
   });
 
-  it('passes over a generation that workers refused, and says which where there is no other', async () => {
+  it('skips a generation that workers refused, and names it where there is no other one', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     const publish = (serial: number) => test.publish('access', { 'policy.yaml': `v${serial}` }, { serial });
@@ -59,7 +59,7 @@ describe('a rollback', () => {
     assert.deepEqual([none.problems[0]?.code, none.exitCode, none.generation], ['NO_PREVIOUS', 2, 1]);
   });
 
-  it('can be taken back by an end of the hold only while the repository offers what was left', async () => {
+  it('can be reversed by an end of the hold only while the repository offers the replaced release', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await twoGenerations(test);
@@ -75,7 +75,7 @@ describe('a rollback', () => {
     assert.equal((await test.pull()).generation, 1, 'what is offered is refused');
   });
 
-  it('holds the release it left: no poll brings it back, a newer one comes', async () => {
+  it('holds the replaced release: a poll does not activate it, and takes a newer one', async () => {
     using test = testHost();
     await twoGenerations(test);
     await goBack(test);
@@ -88,7 +88,7 @@ describe('a rollback', () => {
     assert.deepEqual(test.host.ledger.read().holds, []);
   });
 
-  it('holds what is between the release it left and the one it went to', async () => {
+  it('holds the releases between the replaced one and the activated one', async () => {
     using test = testHost();
     await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
     await test.pull();
@@ -101,7 +101,7 @@ describe('a rollback', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
   });
 
-  it('lets the held release come again after resume, and at once by force', async () => {
+  it('is ended by resume, and at once by a forced pull', async () => {
     for (const way of ['resume', 'force'] as const) {
       using test = testHost();
       await twoGenerations(test);
@@ -122,7 +122,7 @@ describe('a rollback', () => {
     assert.ok(fs.statSync(join(test.host.paths.current, 'access/policy.yaml')).mtimeMs > newest);
   });
 
-  it('is when what came back became active, and what stayed has been active all the time', async () => {
+  it('sets the activation time of the restored bundle, and keeps that of the others', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'zones' }] });
     const facts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
     const since = (): unknown[] => statusReport(test.host, facts).bundles.map((one) => one.activatedAtMs);
@@ -139,7 +139,7 @@ describe('a rollback', () => {
     assert.deepEqual(Object.keys(test.host.ledger.read().activatedAtMs ?? {}), ['access', 'zones']);
   });
 
-  it('never touches the tree of a bundle that stays', async () => {
+  it('does not change the tree of a bundle that stays', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('dns-edge', { 'block.rpz': 'x' }, { serial: 1 });
     await twoGenerations(test);
@@ -149,7 +149,7 @@ describe('a rollback', () => {
     assert.deepEqual([after.ino, after.mtimeMs, after.ctimeMs], [before.ino, before.mtimeMs, before.ctimeMs]);
   });
 
-  it('goes to a named generation, and says which are kept when it is not there', async () => {
+  it('activates a named generation, and lists the retained ones where it does not exist', async () => {
     using test = testHost();
     await twoGenerations(test);
     const missing = await goBack(test, 7);
@@ -174,7 +174,7 @@ describe('a rollback', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 
-  it('comes back itself when a worker refuses the older generation', async () => {
+  it('is reversed where a worker refuses the older generation', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await twoGenerations(test);
@@ -184,7 +184,7 @@ describe('a rollback', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 
-  it('that failed holds nothing: the release that it was to leave is active, and waits for nobody', async () => {
+  it('that failed holds nothing: the release stays active without a hold', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await twoGenerations(test);

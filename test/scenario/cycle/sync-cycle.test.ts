@@ -16,7 +16,7 @@ const codes = (result: { problems: readonly { code: string }[] }): string[] =>
   result.problems.map((one) => one.code);
 
 describe('a cycle', () => {
-  it('activates a first release and tells the workers', async () => {
+  it('activates a first release and notifies the workers', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -61,7 +61,7 @@ describe('a cycle', () => {
     assert.deepEqual(inodeState(test.directory), before);
   });
 
-  it('brings the next release as a new generation and keeps the one before', async () => {
+  it('activates the next release as a new generation and keeps the one before', async () => {
     using test = testHost();
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     await test.pull();
@@ -74,7 +74,7 @@ describe('a cycle', () => {
     assert.equal(test.host.ledger.read().previous, 1);
   });
 
-  it('keeps each bundle on its own: one is refused, the other becomes active, and the exit code says so', async () => {
+  it('judges each bundle alone: one is refused, the other becomes active, and the exit code shows it', async () => {
     const check = {
       kind: 'run',
       name: 'no bad word',
@@ -100,7 +100,7 @@ describe('a cycle', () => {
     assert.equal(test.read('dns-edge/block.rpz'), 'good\n');
   });
 
-  it('remembers a refused release: nothing is fetched again, and the answer is rejected again', async () => {
+  it('records a refused release: nothing is downloaded again, and the answer is rejected again', async () => {
     const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -133,7 +133,7 @@ describe('a cycle', () => {
     assert.deepEqual(codes(await test.pull()), ['REMEMBERED_REFUSAL']);
   });
 
-  it('says no in the step that said no, and what the check printed', async () => {
+  it('reports the refusal in its step, with the output of the check', async () => {
     const check = {
       kind: 'run',
       name: 'zones',
@@ -150,7 +150,7 @@ describe('a cycle', () => {
     assert.deepEqual(failed, [['check', 'access: zones: FAIL (exit 1)\nblock.rpz:7: bad']]);
   });
 
-  it('forgets a refusal when the release has become active after all', async () => {
+  it('removes a refusal when the release has become active', async () => {
     const flag = fs.mkdtempSync('/tmp/writ-flag-');
     try {
       const check = {
@@ -171,7 +171,7 @@ describe('a cycle', () => {
     }
   });
 
-  it('does not remember what was not the fault of the bundle', async () => {
+  it('does not record an error that the bundle did not cause', async () => {
     const check = { kind: 'run', name: 'absent', run: ['/nonexistent/checker'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -181,7 +181,7 @@ describe('a cycle', () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
   });
 
-  it('puts the old generation back and tells everybody again when a worker refuses', async () => {
+  it('restores the old generation and notifies every worker again where one refuses', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     using test = testHost({ groups: { app: { driver } } });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -203,7 +203,7 @@ describe('a cycle', () => {
     assert.equal((await test.pull()).outcome, 'rejected');
   });
 
-  it('tries the other bundles without the one a worker refused', async () => {
+  it('tries the other bundles without the one that a worker refused', async () => {
     const dns = scriptedDriver({ kresd: confirms });
     const app = scriptedDriver({ a: confirms });
     using test = testHost({
@@ -250,7 +250,7 @@ describe('a cycle', () => {
     assert.deepEqual(driver.notified, ['a 1', 'b 1', 'b 1', 'b 1']);
   });
 
-  it('is degraded while nobody can say who the workers are: no reason to take the policy back', async () => {
+  it('is degraded while the workers cannot be listed, and the policy stays', async () => {
     const driver: Driver = {
       ...scriptedDriver({}),
       members: () => Promise.reject(new WritError('WORKER_UNREACHABLE', '/run/control: EACCES')),
@@ -269,7 +269,7 @@ describe('a cycle', () => {
     );
   });
 
-  it('says unconfirmed when workers were only told, and degraded when proof is required', async () => {
+  it('is unconfirmed where workers were only notified, and degraded where a confirmation is required', async () => {
     const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     using notified = testHost({ groups: { app: { driver: scriptedDriver({ a: silent }, 'silent') } } });
     await notified.publish('access', { 'policy.yaml': '1' }, { serial: 1 });

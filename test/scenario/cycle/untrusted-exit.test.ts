@@ -65,7 +65,7 @@ function assertLeft(site: AgentSite, result: CycleResult): void {
 }
 
 describe('a pull that replaced an untrusted release', () => {
-  it('says what is active now, without an agent', async () => {
+  it('reports the active generation without an agent', async () => {
     using dir = tempDir();
     using test = testHost({ nowMs: Date.now() });
     const site = siteOf(dir, test);
@@ -85,7 +85,7 @@ describe('a pull that replaced an untrusted release', () => {
     assert.equal((await pull()).outcome, 'unchanged');
   });
 
-  it('says what is active now, when the agent answers', async () => {
+  it('reports the active generation with an agent', async () => {
     using dir = tempDir();
     using test = testHost();
     const site = siteOf(dir, test);

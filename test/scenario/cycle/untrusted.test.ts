@@ -61,7 +61,7 @@ describe('an active release with keys that are not trusted any more', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('is an alarm also when the refresh fails behind the root that took the keys away', async () => {
+  it('is an alarm also where the refresh fails after the root that removed the keys', async () => {
     using test = await active(1);
     test.repository.rotate('targets');
     const result = await test.pull();
@@ -69,7 +69,7 @@ describe('an active release with keys that are not trusted any more', () => {
     assert.ok(codes(result).includes('UNTRUSTED_ACTIVE'), codes(result).join());
   });
 
-  it('is known again after a restart, before any poll', async () => {
+  it('is reported again after a restart, before any poll', async () => {
     using test = await active(1);
     revokeTargetsKey(test);
     await test.pull();
@@ -77,7 +77,7 @@ describe('an active release with keys that are not trusted any more', () => {
     assert.ok(report.problems.some((one) => one.code === 'UNTRUSTED_ACTIVE'));
   });
 
-  it('is well as soon as metadata of today lists it, or another one is active', async () => {
+  it('is trusted again when current metadata lists it, and ends when another release is active', async () => {
     for (const way of ['listed', 'replaced'] as const) {
       using test = await active(1);
       const listed = { ...test.repository.targets.targets };
@@ -94,14 +94,14 @@ describe('an active release with keys that are not trusted any more', () => {
 });
 
 describe('a release that still verifies', () => {
-  it('is one that is listed no more, by keys that still hold', async () => {
+  it('is one that is not listed any more, with keys that are still trusted', async () => {
     using test = await active(1);
     test.repository.targets.targets = {};
     test.repository.publish();
     assert.ok(!codes(await test.pull()).includes('UNTRUSTED_ACTIVE'));
   });
 
-  it('is one whose targets have expired long ago, under another root with the same keys', async () => {
+  it('is one with targets that have expired, under another root with the same keys', async () => {
     using test = await active(1);
     await test.clock.advance(400 * 86_400_000);
     test.repository.root.expires = '2035-01-01T00:00:00Z';
@@ -110,7 +110,7 @@ describe('a release that still verifies', () => {
     assert.ok(!codes(result).includes('UNTRUSTED_ACTIVE'), codes(result).join());
   });
 
-  it('is not one whose record names a threshold that was raised since', async () => {
+  it('is not one with a record of a lower threshold than now', async () => {
     using test = await active(1);
     const { repository } = test;
     repository.setKeys('targets', [...repository.keys.targets, makeKey()], 2);
@@ -120,7 +120,7 @@ describe('a release that still verifies', () => {
     assert.ok(codes(await test.pull()).includes('UNTRUSTED_ACTIVE'));
   });
 
-  it('is not one whose record was changed on disk', async () => {
+  it('is not one with a record that was changed on disk', async () => {
     using test = await active(1);
     test.repository.targets.targets = {};
     test.repository.publish();
@@ -131,7 +131,7 @@ describe('a release that still verifies', () => {
     assert.ok(codes(await test.pullOn(test.reopen())).includes('UNTRUSTED_ACTIVE'));
   });
 
-  it('may have a record of before roles were named in it', async () => {
+  it('may have an older record without the name of its role', async () => {
     using test = await active(1);
     test.repository.targets.targets = {};
     test.repository.publish();
@@ -158,7 +158,7 @@ describe('`untrusted: rollback`', () => {
     return test;
   }
 
-  it('goes to the newest kept generation that still verifies, and holds what it left', async () => {
+  it('activates the newest retained generation that still verifies, and holds the replaced releases', async () => {
     using test = await oneGoodOneRevoked({ config: { untrusted: 'rollback' } });
     const end = await test.sync();
     assert.ok(codes(end.result).includes('UNTRUSTED_ACTIVE'));
@@ -179,7 +179,7 @@ describe('`untrusted: rollback`', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 
-  it('keeps the policy, and the alarm, when nothing kept verifies', async () => {
+  it('keeps the policy and the alarm where no retained generation verifies', async () => {
     using test = await active(2, { config: { untrusted: 'rollback' } });
     revokeTargetsKey(test);
     const end = await test.sync();
@@ -194,7 +194,7 @@ describe('`untrusted: rollback`', () => {
 });
 
 describe('a rollback', () => {
-  it('never goes to a release that does not verify, not even by force', async () => {
+  it('does not activate a release that does not verify, also by force', async () => {
     using test = await active(2);
     const listed = { ...test.repository.targets.targets };
     test.repository.rotate('targets');
@@ -212,7 +212,7 @@ describe('a rollback', () => {
     );
   });
 
-  it('goes to a withdrawn release by force alone', async () => {
+  it('activates a withdrawn release only by force', async () => {
     using test = await active(1);
     await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2, withdrawn: [1] });
     await test.pull();
@@ -222,7 +222,7 @@ describe('a rollback', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('steps over a withdrawn release to an older one when nobody named one', async () => {
+  it('skips a withdrawn release where no generation was named', async () => {
     using test = await active(2);
     await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3, withdrawn: [2] });
     await test.pull();

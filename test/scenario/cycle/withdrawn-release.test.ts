@@ -32,7 +32,7 @@ async function pulled({ host }: PublishedHost): Promise<[string, number | undefi
 }
 
 describe('a withdrawn release', () => {
-  it('is left by the host that runs it, for the release that the signed act names', async () => {
+  it('is replaced on the host that runs it by the release that the signed withdrawal names', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one', 'two');
@@ -44,7 +44,7 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 3, 'three']);
   });
 
-  it('is left later by a host that was away meanwhile', async () => {
+  it('is replaced later on a host that did not poll in the meantime', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one', 'two', 'three');
@@ -54,7 +54,7 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
   });
 
-  it('is left by a host that slept through further releases and their withdrawal', async () => {
+  it('is replaced on a host that missed later releases and their withdrawal', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one', 'two');
@@ -67,7 +67,7 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 5, 'five']);
   });
 
-  it('is not what a replay can feign: an older repository is refused, and the policy stays', async () => {
+  it('cannot be simulated by a replay: an older repository is refused, and the policy stays', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one');
@@ -83,7 +83,7 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
   });
 
-  it('never comes to a host that had not seen it', async () => {
+  it('is not activated on a host that did not have it', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one');
@@ -95,7 +95,7 @@ describe('a withdrawn release', () => {
 });
 
 describe('a rollback on a host', () => {
-  it('does not bring a withdrawn release back, unless somebody forces it', async () => {
+  it('does not activate a withdrawn release, except by force', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { host } = published.host;
@@ -142,7 +142,7 @@ describe('a rollback on a host that now uses another channel', () => {
 });
 
 describe('a promoted release', () => {
-  it('comes to the hosts of the other channel with its serial', async () => {
+  it('is activated on the hosts of the other channel with its serial', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     const { repository } = published;
@@ -199,7 +199,7 @@ describe('a withdrawal of the active release', () => {
     assert.equal(level(test, second), 'critical');
   });
 
-  it('is not held back by the hold of a rollback on a newer release', async () => {
+  it('is not delayed by the hold of a rollback on a newer release', async () => {
     using test = await onTwo();
     await publishTo(test, 'three', of(3));
     await test.pull();

@@ -28,16 +28,16 @@ describe('writ verify without an agent, on a disk that is read-only', asRoot, ()
     return { exitCode: run.exitCode, outcome: said.outcome, code: said.code };
   }
 
-  it('says that the policy is whole', async () => {
+  it('reports that the policy is intact', async () => {
     assert.deepEqual(await verify(() => undefined), { exitCode: 0, outcome: 'intact', code: undefined });
   });
 
-  it('says what is damaged', async () => {
+  it('reports the damage', async () => {
     const ended = await verify((tree) => fs.writeFileSync(join(tree, 'block.rpz'), 'VERSION 1\n'));
     assert.deepEqual([ended.exitCode, ended.outcome], [1, 'damaged']);
   });
 
-  it('repairs nothing, and says why', async () => {
+  it('repairs nothing, and reports the reason', async () => {
     const ended = await verify(() => undefined, '--repair');
     assert.deepEqual([ended.exitCode, ended.code], [1, 'DISK_READ_ONLY']);
   });

@@ -42,7 +42,7 @@ async function assertMended(host: Host, moment: string): Promise<void> {
 }
 
 describe('a repair that is killed', () => {
-  it('between two changes of the disk leaves what the next start mends', async () => {
+  it('between two changes of the disk leaves a state that the next start repairs', async () => {
     using whole = await damagedHost();
     const untouched = operationTrap();
     await repairUnder(whole, untouched);

@@ -61,7 +61,7 @@ describe('a cycle without a `current` and without a download', () => {
     });
   }
 
-  it('makes no empty generation of a policy of which nothing is left', async () => {
+  it('makes no empty generation where every bundle of the policy is lost', async () => {
     using one = await bench();
     const { test, host } = one;
     fs.rmSync(host.paths.current);
@@ -81,7 +81,7 @@ describe('a repair without access to the release', () => {
     fs.rmSync(one.kept('archive.tar.br'));
   };
 
-  it('goes back to the previous generation, says so, and the next poll brings the release back', async () => {
+  it('activates the previous generation, reports it, and the next poll activates the release again', async () => {
     using one = await bench();
     const { host, driver, test } = one;
     const { mtimeMs } = fs.statSync(one.tree('policy.yaml'));
@@ -100,14 +100,14 @@ describe('a repair without access to the release', () => {
     assert.deepEqual(await look(host), []);
   });
 
-  it('is remembered until the release is whole again: status says what is behind', async () => {
+  it('is recorded until the release is intact again, and status names the older bundle', async () => {
     using one = await bench();
     spoil(one);
     assert.equal((await lookOnce(one.host, { contents: 'digests', repair: 'yes' })).outcome, 'repaired');
     assert.equal(one.host.ledger.read().scrub?.behind?.generation, 1);
   });
 
-  it('goes back nowhere when it is told to end: that is no fault of the release', async () => {
+  it('does not activate an older generation where it is asked to end', async () => {
     using one = await bench();
     spoil(one);
     const stop = new AbortController();
@@ -124,7 +124,7 @@ describe('a repair without access to the release', () => {
     assert.deepEqual([fs.readlinkSync(host.paths.current), one.driver.notified], ['generations/2', []]);
   });
 
-  it('does not even ask the network at a start', async () => {
+  it('does not use the network at a start', async () => {
     using one = await bench();
     spoil(one);
     one.test.repository.takeRequests();
@@ -132,7 +132,7 @@ describe('a repair without access to the release', () => {
     assert.deepEqual(one.test.repository.takeRequests(), []);
   });
 
-  it('leaves the damaged policy, and says so, when nothing older is whole', async () => {
+  it('keeps the damaged policy, and reports it, where no older generation is intact', async () => {
     using one = await bench({}, [2]);
     const { host, driver } = one;
     spoil(one);
@@ -146,7 +146,7 @@ describe('a repair without access to the release', () => {
     assertWhole(one, 2);
   });
 
-  it('passes over an older generation that shares the damaged tree', async () => {
+  it('skips an older generation that shares the damaged tree', async () => {
     using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
     const { test, host } = one;
     await test.publish('access', files(1), { serial: 1 });
@@ -161,7 +161,7 @@ describe('a repair without access to the release', () => {
     assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
   });
 
-  it('never replaces a `current` that Writ did not make', async () => {
+  it('does not replace a `current` that Writ did not make', async () => {
     using one = await bench();
     const { host } = one;
     fs.rmSync(host.paths.current);

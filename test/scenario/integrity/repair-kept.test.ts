@@ -66,7 +66,7 @@ const keptDamage: Readonly<Record<string, Damage>> = {
 };
 
 describe('a forced pull', () => {
-  it('mends what is damaged by the same move: whoever read it is told, and what is whole keeps its tree', async () => {
+  it('repairs damage in the same move: the workers of it are notified, and intact bundles keep their trees', async () => {
     using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
     const { test, host, driver } = one;
     for (const serial of [1, 2]) {
@@ -85,7 +85,7 @@ describe('a forced pull', () => {
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
   });
 
-  it('mends a link that was turned to another tree of ours, by a new generation', async () => {
+  it('repairs a link to another tree of Writ by a new generation', async () => {
     using one = await bench();
     const { host, driver } = one;
     const [old = ''] = fs
@@ -99,7 +99,7 @@ describe('a forced pull', () => {
     assertWhole(one, 2);
   });
 
-  it('mends a generation that nobody else can enter any more, though every bundle is what it was', async () => {
+  it('repairs a generation that other users cannot enter any more, also where every bundle is intact', async () => {
     using one = await bench();
     fs.chmodSync(join(one.host.paths.generations, '2'), 0o700);
     const result = await one.test.pull({ force: 'yes' });
@@ -107,7 +107,7 @@ describe('a forced pull', () => {
     assert.deepEqual(await look(one.host), []);
   });
 
-  it('writes anew what is kept, without a swap', async () => {
+  it('writes damaged retained copies again, without a swap', async () => {
     using one = await bench();
     fs.rmSync(one.kept('archive.tar.br'));
     assert.equal((await one.test.pull({ force: 'yes' })).outcome, 'unchanged');
@@ -161,7 +161,7 @@ describe('damage to retained copies', () => {
       });
   }
 
-  it('is renewed without unpacking anything where the archive is whole: a full disk is no obstacle', async () => {
+  it('is repaired without unpacking where the archive is intact, also on a full disk', async () => {
     using one = await bench();
     const operations: string[] = [];
     const host = one.test.reopen({ observer: { before: ({ op }) => void operations.push(op) } });
@@ -175,7 +175,7 @@ describe('damage to retained copies', () => {
     );
   });
 
-  it('leaves a tree alone that nobody can prove any more, and says so', async () => {
+  it('does not change a tree that cannot be verified any more, and is reported', async () => {
     using one = await bench();
     const { host } = one;
     fs.rmSync(one.kept(), { recursive: true });
@@ -188,7 +188,7 @@ describe('damage to retained copies', () => {
     assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
   });
 
-  it('and an edited tree at once are not taken for a whole tree', async () => {
+  it('together with an edited tree does not count as an intact tree', async () => {
     using one = await bench();
     fs.rmSync(one.kept(), { recursive: true });
     fs.appendFileSync(one.tree('policy.yaml'), '#');

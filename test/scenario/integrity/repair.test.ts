@@ -135,7 +135,7 @@ const publicDamage: Readonly<Record<string, Damage>> = {
 };
 
 describe('a scan of an intact policy', () => {
-  it('finds nothing, and a repair does and writes nothing', async () => {
+  it('finds nothing, and a repair writes nothing', async () => {
     using one = await bench();
     const before = directoryState(one.test.directory);
     assert.deepEqual(await look(one.host), []);
@@ -143,7 +143,7 @@ describe('a scan of an intact policy', () => {
     assert.deepEqual(directoryState(one.test.directory), before);
   });
 
-  it('that does not read it forgets nothing that one which did has found', async () => {
+  it('without reading the files keeps the findings of one that read them', async () => {
     using one = await bench();
     fs.writeFileSync(one.tree('views/a.rpz'), 'b\n');
     await lookOnce(one.host, { contents: 'digests', repair: 'no' });
@@ -152,7 +152,7 @@ describe('a scan of an intact policy', () => {
     assert.deepEqual([outcome, damage?.map(short)], ['damaged', ['tree changed views/a.rpz']]);
   });
 
-  it('finds nothing where nothing was ever active', async () => {
+  it('finds nothing where no policy was ever active', async () => {
     using test = testHost();
     assert.deepEqual(await look(test.host), []);
     assert.equal(await repair(test.host), undefined);
@@ -205,7 +205,7 @@ describe('a repair from the retained archive', () => {
     assert.equal(path('zones'), before.zones);
   });
 
-  it('gives trees that the link was turned away from a later time than they had', async () => {
+  it('gives the trees of a repaired link a later time than they had', async () => {
     using one = await bench();
     const { current } = one.host.paths;
     const { mtimeMs } = fs.statSync(one.tree('policy.yaml'));
@@ -215,7 +215,7 @@ describe('a repair from the retained archive', () => {
     assert.ok(fs.statSync(join(current, 'access/policy.yaml')).mtimeMs > mtimeMs);
   });
 
-  it('tells a worker that is due still, though nothing that it uses was damaged', async () => {
+  it('notifies a pending worker, also where its bundles were intact', async () => {
     const due = scriptedDriver({ z: confirms });
     const groups = { due: { driver: due, config: { uses: ['zones'] } } };
     using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }], groups }, []);
@@ -231,7 +231,7 @@ describe('a repair from the retained archive', () => {
     assert.deepEqual(due.notified, ['z 2']);
   });
 
-  it('notifies whatever a probe says, and asks it for the stamp that is there already', async () => {
+  it('notifies with any answer of a probe, and probes for the existing stamp', async () => {
     const driver = scriptedDriver({ a: confirms });
     const probe = { run: ['test', '{serial}', '=', '2'] as [string, ...string[]], timeoutMs: 60_000 };
     using one = await bench({ groups: { app: { driver, config: { probe } } } }, []);
@@ -242,7 +242,7 @@ describe('a repair from the retained archive', () => {
     assert.deepEqual(driver.notified, ['a 1', 'a 2']);
   });
 
-  it('mends several bundles in one swap', async () => {
+  it('repairs several bundles in one swap', async () => {
     using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
     const { test, host, driver } = one;
     await test.publish('access', files(1), { serial: 1 });
@@ -258,7 +258,7 @@ describe('a repair from the retained archive', () => {
 });
 
 describe('a repair that a worker refuses', () => {
-  it('puts the link back, remembers nothing against the release, and can be tried again', async () => {
+  it('moves the link back, records no refusal of the release, and can be tried again', async () => {
     using one = await bench();
     const { host, driver } = one;
     fs.writeFileSync(one.tree('policy.yaml'), 'VERSION: 2\n');

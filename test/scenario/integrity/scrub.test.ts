@@ -53,7 +53,7 @@ async function verify(agent: AgentInProcess, repair: boolean): Promise<VerifyRes
 }
 
 describe('the timer', () => {
-  it('looks at its interval, mends what is damaged, and says so everywhere', async () => {
+  it('scans at its interval, repairs the damage, and reports it in every place', async () => {
     using dir = tempDir();
     const site = await siteWith(dir);
     await using agent = site.start();
@@ -75,7 +75,7 @@ describe('the timer', () => {
     assert.match(entry?.reason ?? '', /dns-edge: block\.rpz changed on disk/);
   });
 
-  it('only says what is damaged where the configuration says so, once', async () => {
+  it('only reports the damage where the configuration forbids a repair, once', async () => {
     using dir = tempDir();
     const site = await siteWith(dir, { scrub: { repair: false } });
     await using agent = site.start();
@@ -104,7 +104,7 @@ describe('the timer', () => {
     assert.equal((await agent.pull()).outcome, 'unchanged');
   });
 
-  it('tries a repair that failed again, later and later, and tells it once', async () => {
+  it('tries a failed repair again at growing intervals, and reports it once', async () => {
     using dir = tempDir();
     const site = await siteWith(dir);
     await using agent = site.start();
@@ -131,7 +131,7 @@ describe('the timer', () => {
     assert.equal((await agent.status()).scrub?.outcome, 'repaired');
   });
 
-  it('does not look when it is off, until a reload says when', async () => {
+  it('does not scan while it is off, until a reload sets an interval', async () => {
     using dir = tempDir();
     const site = await siteWith(dir, { scrub: { every: 'off' } });
     await using agent = site.start();
@@ -148,7 +148,7 @@ describe('the timer', () => {
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 1\n');
   });
 
-  it('ends in the middle of a look when the agent is told to', async () => {
+  it('ends within a scan when the agent is asked to end', async () => {
     using dir = tempDir();
     const site = agentSite(dir, { poll: { every: '30d' }, scrub: { rate: '100kB' } });
     await site.repository.publish({ 'block.rpz': seededBytes(3_000_000) });
@@ -164,7 +164,7 @@ describe('the timer', () => {
 });
 
 describe('a scan beside a cycle', () => {
-  it('waits with its repair for the end of the cycle, and mends what is active then', async () => {
+  it('repairs after the end of the cycle, and then the active generation', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = await siteWith(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
@@ -191,7 +191,7 @@ describe('a scan beside a cycle', () => {
 });
 
 describe('writ verify', () => {
-  it('with a running agent and without one finds, mends, and exits with what is left', async () => {
+  it('with a running agent and without one finds damage, repairs it, and exits with the code of the rest', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const config = dir.join('agent.yaml');

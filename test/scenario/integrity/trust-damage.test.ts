@@ -102,7 +102,7 @@ describe('a file of trust/', () => {
 });
 
 describe('all of trust/', () => {
-  it('deleted begins again at the bootstrap root, and old serials stay refused', async () => {
+  it('deleted is made again from the bootstrap root, and old serials stay refused', async () => {
     using test = await activeHost();
     fs.rmSync(test.host.paths.trust, { recursive: true });
     await publishNext(test, 4);
@@ -125,7 +125,7 @@ describe('all of trust/', () => {
     });
   }
 
-  it('made a file is said with what to do', async () => {
+  it('replaced by a file is reported with a remedy', async () => {
     using test = await activeHost();
     fs.rmSync(test.host.paths.trust, { recursive: true });
     fs.writeFileSync(test.host.paths.trust, '');
@@ -137,7 +137,7 @@ describe('all of trust/', () => {
 });
 
 describe('another repository on the same state directory', () => {
-  it('is a configuration error that says how to change it on purpose, and trust is kept', async () => {
+  it('is a configuration error with the command that changes it on purpose, and the trust is kept', async () => {
     using test = await activeHost();
     const stands = standingPolicy(test.host.paths);
     const before = fs.readFileSync(place(test, 'timestamp.json'));
@@ -168,7 +168,7 @@ describe('a lost record of the active release', () => {
     });
   }
 
-  it('is said at every pull as long as the repository does not list it', async () => {
+  it('is reported at every pull while the repository does not list it', async () => {
     using test = await activeHost();
     fs.rmSync(archives(test), { recursive: true });
     await publishNext(test, 6);
@@ -181,14 +181,14 @@ describe('a lost record of the active release', () => {
     }
   });
 
-  it('or a lost tree, too', async () => {
+  it('is repaired by a pull, as a lost tree is', async () => {
     using test = await activeHost();
     fs.rmSync(join(test.host.paths.bundles, 'access'), { recursive: true });
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
     assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
   });
 
-  it('does not take its bundle away when it cannot be fetched', async () => {
+  it('does not remove its bundle where it cannot be downloaded', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await publishNext(test, 5);
     await test.publish('dns-edge', { 'a.rpz': '1' }, { serial: 1 });

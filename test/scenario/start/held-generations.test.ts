@@ -111,7 +111,7 @@ describe('a held generation', () => {
     },
   );
 
-  it('is kept for a working directory, and named without an agent too, but not in public', async () => {
+  it('is kept for a working directory, and reported without an agent too, except to other users', async () => {
     using dir = tempDir(onDisk());
     const site = agentSite(dir, keep);
     const { paths, configPath } = site;

@@ -74,7 +74,7 @@ describe('the history of a host that was killed after its swap', async () => {
     }
   }
 
-  it('says of the cycle all that is still known', async () => {
+  it('has all known facts of the cycle', async () => {
     using test = await hostWithNews();
     const trap = operationTrap();
     trap.arm(labels.indexOf('history.append'), 'before');
@@ -117,7 +117,7 @@ describe('the history of a host that was killed after its swap', async () => {
     assert.ok(startedAtMs > 0);
   });
 
-  it('writes nothing for a link that a hand has moved', async () => {
+  it('has no line for a link that a person moved', async () => {
     using test = await hostWithNews();
     const { ledger } = test.host;
     setLedger(ledger, { committedCycle: 'c-99', settled: 7 });

@@ -28,7 +28,7 @@ function fileOf(test: TestHost, name: string): string {
 }
 
 describe('the invariant of a host', () => {
-  it('holds for a host between two releases, and says which one was active', async () => {
+  it('holds for a host between two releases, and names the active one', async () => {
     using test = await hostWithTwoReleases();
     const open = () => test.reopen();
     const active = await holdInvariant(test.host.paths, {
@@ -64,7 +64,7 @@ describe('the invariant of a host', () => {
     assert.equal(wholePolicy(paths, policies), noPolicy);
   });
 
-  it('knows what a crash leaves behind', async () => {
+  it('accepts the files that a crash leaves', async () => {
     using test = await hostWithTwoReleases();
     const { paths } = test.host;
     const left = [

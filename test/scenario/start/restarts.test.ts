@@ -8,7 +8,7 @@ import { type LivingDriver, livingDriver, notified } from '../../kit/workers/liv
 import { confirms } from '../../kit/workers/scripted-driver.js';
 
 describe('when', () => {
-  it('says how: rules are reset, configuration is restarted, one at a time', async () => {
+  it('selects the verb: rules cause a reset, and configuration a restart, one at a time', async () => {
     const { test, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
     assert.deepEqual((await next(2, 1)).notified, ['a 2', 'b 2']);
@@ -16,7 +16,7 @@ describe('when', () => {
     assert.deepEqual((await next(3, 3)).notified, ['restart a 4', 'restart b 4']);
   });
 
-  it('passes over a group of which nothing has changed', async () => {
+  it('skips a group without a change', async () => {
     const { test, driver } = await scene(livingDriver({ a: confirms }));
     using _ = test;
     driver.notified.length = 0;
@@ -25,7 +25,7 @@ describe('when', () => {
     assert.deepEqual([result.outcome, driver.notified], ['activated', []]);
   });
 
-  it('resets for any other change where only `restart` is said', async () => {
+  it('resets for any other change where only `restart` is configured', async () => {
     const { test, driver } = await scene(livingDriver({ a: confirms }), {
       when: [],
       restartWhen: ['worker.conf'],
@@ -37,7 +37,7 @@ describe('when', () => {
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('counts from what a worker used last: one that missed a configuration is restarted later', async () => {
+  it('counts from the generation that a worker used last: one that missed a configuration is restarted later', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
     driver.dead.add('b');
@@ -47,7 +47,7 @@ describe('when', () => {
     assert.deepEqual((await next(3, 2)).notified, ['a 4', 'b 4']);
   });
 
-  it('holds for a tell apart from the cycle too', async () => {
+  it('applies to a notification outside a cycle too', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
     driver.dead.add('b');
@@ -58,7 +58,7 @@ describe('when', () => {
     assert.deepEqual(driver.notified, ['restart b 2']);
   });
 
-  it('restarts nobody who does not run: it is due, and reads the policy when it starts', async () => {
+  it('does not restart a worker that does not run: it is pending, and reads the policy when it starts', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }));
     using _ = test;
     driver.dead.add('a');
@@ -82,7 +82,7 @@ describe('a pending restart', () => {
     return Object.assign(driver, { liveness: async () => 'unknown' as const });
   };
 
-  it('for the way back is not forgotten with the generation that is left', async () => {
+  it('for a restore is not dropped with the replaced generation', async () => {
     const unanswered = new Set(['a 2']);
     const { test, driver, next } = await scene(blind(unanswered));
     using _ = test;
@@ -97,14 +97,14 @@ describe('a pending restart', () => {
     assert.deepEqual(driver.notified, ['a 4', 'b 4'], 'once it is answered nothing is owed');
   });
 
-  it('is not repeated in its cycle, whatever `retry` of its group is', async () => {
+  it('is not repeated in its cycle, with any `retry` of its group', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0, retry: 2 };
     const { test, next } = await scene(blind(new Set(['a 2'])), { reset, restartWhen: ['worker.conf'] });
     using _ = test;
     assert.deepEqual((await next(1, 2)).notified, ['restart a 2']);
   });
 
-  it('for a generation that nobody proved is not forgotten with the next one', async () => {
+  it('for a generation without a proof is not dropped with the next one', async () => {
     const unanswered = new Set<string>();
     const { test, driver, next } = await scene(blind(unanswered));
     using _ = test;
@@ -141,7 +141,7 @@ describe('a restart', () => {
   };
   const away = (): Answer => ({ kind: 'unreachable', text: 'FATAL' });
 
-  it('that does not come up is a no: the next one keeps serving, and who was restarted is restarted again', async () => {
+  it('of a worker that does not start again is a refusal: the next worker is not restarted, and the earlier ones are restarted again', async () => {
     const { test, next } = await scene(comesUp(away, 'dies'));
     using _ = test;
     const { exitCode, code, notified: tells } = await next(1, 2);
@@ -150,13 +150,13 @@ describe('a restart', () => {
     assert.equal(current(test), 'generations/1');
   });
 
-  it('after which it lives and is not ready is a no too', async () => {
+  it('of a worker that runs and is not ready is a refusal too', async () => {
     const { test, next } = await scene(comesUp(away, 'lives'));
     using _ = test;
     assert.deepEqual((await next(1, 2)).code, 'WORKER_DIED');
   });
 
-  it('is `told` at best: a process that is up has proved nothing', async () => {
+  it('is a notification at best, because a process that runs has proved nothing', async () => {
     const { test } = await scene(livingDriver({ a: confirms }, { restarts: (_, n) => confirms(n) }));
     using _ = test;
     await test.publish('access', files(1, 2), { serial: 2 });

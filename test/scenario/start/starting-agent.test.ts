@@ -30,7 +30,7 @@ async function pullsBeside() {
 describe('a pull while an agent', () => {
   afterEach(holders.endAll);
 
-  it('starts asks it as soon as it can be asked', async () => {
+  it('starts asks the agent as soon as it answers', async () => {
     using scene = await pullsBeside();
     await using pull = scene.pull;
     const answer = (): object[] => [cycleResult('activated')];
@@ -45,7 +45,7 @@ describe('a pull while an agent', () => {
     assert.equal(stderr.split('no agent is running').length, 2, 'said once');
   });
 
-  it('starts ends at Ctrl-C with 130, and says of no agent that it goes on', async () => {
+  it('starts ends at Ctrl-C with 130, and does not claim that an agent continues', async () => {
     using scene = await pullsBeside();
     await using pull = scene.pull;
     pull.child.kill('SIGINT');

@@ -75,7 +75,7 @@ describe('the trust floors of a boot', () => {
       assert.deepEqual(await pull(), [1, 'METADATA_ROLLBACK', undefined]);
     }));
 
-  it('are forgotten with a trust store that a person moves away, as the hints say', () =>
+  it('are removed with a trust store that a person moves away, as the hints name', () =>
     withOlderServer(async ({ host, pull, floors }) => {
       const before = fs.readFileSync(floors, 'utf8');
       fs.renameSync(`${host.paths.state}/trust`, `${host.paths.state}/trust.old`);

@@ -33,7 +33,7 @@ function countingWorker(calls: string) {
 }
 
 describe('a running agent with a state directory that is moved away', () => {
-  it('writes nothing into the empty directory, notifies no worker, is critical, and goes on when it is back', async () => {
+  it('writes nothing into the empty directory, notifies no worker, is critical, and continues when it is back', async () => {
     using dir = tempDir();
     const calls = dir.join('calls');
     const site = agentSite(dir, { workers: [countingWorker(calls)] });
@@ -158,7 +158,7 @@ describe('a pull without an agent', () => {
     fs.rmSync(host.dir.join('run', 'state-mark.json'));
   }
 
-  it('refuses an empty directory within the boot, writes nothing there, and goes on when the right one is back', () =>
+  it('refuses an empty directory within the boot, writes nothing there, and continues when the right one is back', () =>
     withHost(async (host) => {
       const putBack = replaceByEmpty(host.paths.state);
       const run = await host.writ('pull', '--json');
