@@ -2,7 +2,7 @@
 // that it meets, at the place that a case names. Owns both; whose actions they are is troubled-host's.
 import * as fs from 'node:fs';
 
-/** What happens to the first process: where, as `before flush.tree`, `begin canary`, `tell 2` or `hook 2`; and what. */
+/** What happens to the first process: where, as `before flush.tree`, `begin canary`, `notify 2` or `hook 2`; and what. */
 export interface Trouble {
   readonly at?: string;
   readonly what?: 'killed' | 'ENOSPC' | 'EIO' | 'a bug';

@@ -47,7 +47,7 @@ function mannerOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
   return workers === 'restarted' ? { restartWhen: ['policy.yaml'] } : {};
 }
 
-/** Says each verb as it is used: `tell 2`, `restart 2`, and `tell b 2` where there are several. */
+/** Says each verb as it is used: `notify 2`, `restart 2`, and `notify b 2` where there are several. */
 function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): LivingDriver {
   const isSet = trouble.workers === 'rolling' || trouble.workers === 'set';
   const answer = (worker: string) => (generation: number) => {
@@ -67,7 +67,7 @@ function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): 
     liveness: async (worker) => (dead.has(worker) ? 'dead' : 'alive'),
     reset: async (worker, options) => {
       const { generation } = options.target;
-      said('tell', worker, generation);
+      said('notify', worker, generation);
       if (trouble.workers === 'mortal' && generation > 1) dead.add(worker);
       if (dead.has(worker)) return unreachable();
       return driver.reset(worker, options);

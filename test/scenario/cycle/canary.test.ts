@@ -1,4 +1,4 @@
-// Canaries that are commands: what each of their answers does to a release that nobody has seen yet.
+// Canaries that are commands: the effect of each of their verdicts on a release before its activation.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ import { confirms, type ScriptedDriver, scriptedDriver } from '../../kit/workers
 const hook = (script: string): HookConfig => ({ run: ['sh', '-c', script], timeoutMs: 60_000 });
 const canary = (script: string): CanaryConfig => ({ kind: 'run', hook: hook(script) });
 const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
-/** A no to every version but the first. */
+/** Refuses every version but the first. */
 const onlyFirst = canary('grep -q "version: 1" {bundle}/policy.yaml');
 
 interface Scene {

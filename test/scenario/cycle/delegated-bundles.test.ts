@@ -1,4 +1,4 @@
-// A team that signs its own bundles, as a host lives through it: hand-over, publish, withdrawal, a change of keys.
+// A host with bundles that a team signs: a delegation, a publish, a withdrawal, a change of keys.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
@@ -100,7 +100,7 @@ describe('a host with a bundle that a team signs', () => {
     await repository.publish({ policy: 'three' });
     assert.equal((await pulled())?.toSerial, 3);
     await delegateTo(repository, team, { shouldHandOver: true });
-    // The file from before lists serial 2, and the key of today has signed it: an older one for the host.
+    // The earlier file lists serial 2 and is signed by the present key, but it is older for the host.
     const between = await pulled();
     assert.deepEqual([between?.outcome, host.read('dns-edge/policy')], ['rejected', 'three']);
     assert.equal(between?.problem?.code, 'SERIAL_ROLLBACK');

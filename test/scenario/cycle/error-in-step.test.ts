@@ -1,6 +1,6 @@
-// Every step of the cycle fails, by the world, the disk, the release, a worker or ourselves: for each case the whole sequence
-// of what that cycle did, of a start after it, and of the next cycle, when only what is wrong with the release is wrong
-// still. The words are those of killed-in-step. Release 5 is generation 1; the step belongs to release 6.
+// Every step of the cycle fails, by the network, the disk, the release, a worker or Writ itself: for each case the sequence of
+// actions of that cycle, of a start after it, and of the next cycle, in which only faults of the release remain. The
+// notation is that of killed-in-step. Release 5 is generation 1; the step belongs to release 6.
 import { type StepCase, stepTable } from '../../kit/host/step-table.js';
 
 const cases: readonly StepCase[] = [
@@ -9,13 +9,13 @@ const cases: readonly StepCase[] = [
     trouble: { server: { file: 'timestamp', does: 'is away' } },
     interrupted: 'ask root, ask timestamp, history pull failed, status failed, exit 1 SERVER_UNREACHABLE',
     restart: '',
-    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in refresh: the disk is full',
     trouble: { at: 'before trust.snapshot:write', what: 'ENOSPC' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+      'ask root, ask timestamp, ask snapshot, ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, history pull activated, status activated, exit 0',
     restart: '',
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
@@ -33,7 +33,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, download, download, download, history pull failed, status failed, exit 1 SERVER_UNREACHABLE',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in stage: the disk is full',
@@ -41,7 +41,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, history pull failed, status failed, exit 1 DISK_FULL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in verify: the manifest is not the signed one',
@@ -52,7 +52,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Error in check: it says no',
+    name: 'Error in check: a refusal',
     trouble: { says: { check: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull rejected, status rejected, exit 3 CHECK_FAILED',
@@ -73,10 +73,10 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 INTERNAL',
     restart: '',
-    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
-    name: 'Error in canary: it says no',
+    name: 'Error in canary: a refusal',
     trouble: { says: { canary: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull rejected, status rejected, exit 3 CANARY_FAILED',
@@ -97,29 +97,29 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in swap: no room for the journal',
     trouble: { at: 'before swap.journal:write', what: 'ENOSPC' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FULL',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 DISK_FULL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in swap: the link cannot be flushed',
     trouble: { at: 'after swap.link:flush-directory', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, notify 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
-    name: 'Error in load: it says no',
+    name: 'Error in load: a refusal',
     trouble: { says: { load: 1 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 LOADER_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 LOADER_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -127,7 +127,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in load: it is no program',
     trouble: { says: { load: 127 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
     restart: '',
     next: 'ask root, ask timestamp, history pull failed, exit 1 LOADER_BROKEN',
   },
@@ -135,7 +135,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in reset: the worker refuses',
     trouble: { refuses: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -143,7 +143,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in reset: the second of three workers refuses, notified all at once',
     trouble: { refuses: 'yes', workers: 'set' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, tell c 2, link 1, load 1, tell a 1, tell b 1, tell c 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify a 2, notify b 2, notify c 2, link 1, load 1, notify a 1, notify b 1, notify c 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -151,7 +151,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in reset: the second of three workers refuses, notified one by one',
     trouble: { refuses: 'yes', workers: 'rolling' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, link 1, load 1, tell a 1, tell b 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify a 2, notify b 2, link 1, load 1, notify a 1, notify b 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -159,12 +159,12 @@ const cases: readonly StepCase[] = [
     name: 'Error in reset: the worker dies of it',
     trouble: { workers: 'mortal' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_DIED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, load 1, notify 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_DIED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Error in probe: it says no to a worker that was restarted',
+    name: 'Error in probe: a restarted worker is refused',
     trouble: { says: { probe: 1 }, workers: 'restarted' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, restart 2, probe 2, link 1, load 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
@@ -172,10 +172,10 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Error in probe: it says no',
+    name: 'Error in probe: a refusal',
     trouble: { says: { probe: 1 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -183,7 +183,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in probe: it is no program',
     trouble: { says: { probe: 127 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
     restart: '',
     next: 'ask root, ask timestamp, history pull failed, exit 1 PROBE_BROKEN',
   },
@@ -191,7 +191,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in commit: the disk is broken',
     trouble: { at: 'before commit.journal', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull failed, status failed, exit 1 DISK_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
@@ -199,23 +199,23 @@ const cases: readonly StepCase[] = [
     name: 'Error in restore: the loader refuses the generation before alike',
     trouble: { says: { load: 1 }, always: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 REFUSAL_REPEATED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 REFUSAL_REPEATED',
     restart: 'load 1',
     next: 'ask root, ask timestamp, history pull degraded, status degraded, exit 4 REFUSAL_REPEATED',
   },
   {
-    name: 'Error in restore: the probe says no again',
+    name: 'Error in restore: the probe refuses again',
     trouble: { says: { probe: 1 }, always: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
-    restart: 'link 1, load 1, tell 1, probe 1, recovered blocked, history recovery blocked',
-    next: 'ask root, ask timestamp, probe 1, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+    restart: 'link 1, load 1, notify 1, probe 1, recovered blocked, history recovery blocked',
+    next: 'ask root, ask timestamp, probe 1, notify 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
   },
   {
     name: 'Error in restore: the refusal cannot be noted',
     trouble: { refuses: 'yes', at: 'before refusals:write', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },

@@ -1,4 +1,4 @@
-// Metadata that may not be trusted, one row an attack: a host with an active policy keeps it, and says why.
+// Metadata that must not be trusted, one attack in each row: a host with an active policy keeps it, and reports the reason.
 import { type Fault, faultTable, publishNext } from '../../kit/assert/fault-table.js';
 import type { TestHost } from '../../kit/host/test-host.js';
 import {
@@ -11,7 +11,7 @@ const dayMs = 86_400_000;
 
 type OnlineRole = 'timestamp' | 'snapshot' | 'targets';
 
-/** Publishes with other keys in one role, as somebody who holds the server alone would. */
+/** Publishes with other keys in one role, as an attacker with control of the server alone does. */
 async function signedBy(test: TestHost, role: OnlineRole, forge: (own: SimulatedKey) => SimulatedKey[]) {
   const { keys } = test.repository;
   keys[role] = keys[role].flatMap(forge);
@@ -25,7 +25,7 @@ async function expired(test: TestHost, role: OnlineRole): Promise<void> {
   await clock.advance(2000);
 }
 
-/** The server answers with an older file under a newer name. */
+/** The server sends an older file under a newer name. */
 function replayed(repository: RepositorySimulator, name: string, older: string): void {
   repository.serve(name, repository.file(older));
 }

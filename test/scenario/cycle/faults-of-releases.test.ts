@@ -1,5 +1,5 @@
-// Releases under good signatures that a host must not use: too old, replaced, from the future, not strict, or
-// refused by a check. Whoever holds every key of the publisher still meets these rules.
+// Releases with valid signatures that a host must not use: too old, replaced, from the future, not strict, or refused by a
+// check. These rules hold also against an attacker with every key of the publisher.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';
@@ -63,7 +63,7 @@ faultTable('a release of the wrong age leaves the policy alone', [
   },
 ]);
 
-/** An entry that no publisher of ours writes: it is no word of another Writ, and nothing waits for an upgrade. */
+/** An entry that Writ does not write, also not in a later version, so that an upgrade would not help. */
 const malformedRequires = (name: string, requires: unknown): Fault => ({
   name: `requires ${name}`,
   harm: async (test) => {
@@ -94,7 +94,7 @@ faultTable('a release that requires what this host does not know leaves the poli
   ),
 ]);
 
-/** Published under every key of the publisher; the archive is whatever its owner made. */
+/** Published with every key of the publisher, and with any archive. */
 function release(name: string, code: ErrorCode, tar: Buffer, manifest: Buffer, packed = pack(tar)): Fault {
   const signed = { digest: manifestDigest(manifest), length: manifest.length };
   const harm = ({ repository, clock }: TestHost): void =>
@@ -146,7 +146,7 @@ faultTable('an archive that breaks the rules under good signatures is refused an
   },
 ]);
 
-/** A check that is content with serial 5. */
+/** A check that accepts serial 5. */
 function check(
   name: string,
   run: CheckConfig['run'],

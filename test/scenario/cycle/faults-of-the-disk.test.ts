@@ -1,5 +1,5 @@
-// A disk that gives out at every single write of a cycle, once or for good: the cycle ends with an answer, the policy
-// is one of the two whole ones, and when the disk has been mended the release comes and every worker uses it.
+// A disk that fails at every single write of a cycle, once or permanently: the cycle ends with an answer, the policy is one of
+// the two complete ones, and after the repair of the disk the release becomes active and every worker uses it.
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -18,13 +18,13 @@ interface DiskFault {
   readonly errno: string;
   readonly code: ErrorCode;
   readonly how: 'once' | 'for good';
-  /** Who pulls when the disk has been mended. */
+  /** The agent that pulls after the repair of the disk. */
   readonly then: 'goes on' | 'restarts';
 }
 
 const full = { errno: 'ENOSPC', code: 'DISK_FULL' } as const;
 
-/** What a disk or its file system can say beside being full. */
+/** The errors of a disk or its file system beside a full disk. */
 const codeOfErrno = {
   EIO: 'DISK_FAILED',
   EROFS: 'DISK_READ_ONLY',
@@ -37,7 +37,7 @@ const codeOfErrno = {
 interface Disk extends OperationObserver {
   /** Operations so far, in order. */
   readonly seen: string[];
-  /** The n-th operation fails, and with `for good` every one behind it. */
+  /** The n-th operation fails, and with `for good` every one after it. */
   failAt(index: number, fault: Pick<DiskFault, 'errno' | 'how'>): void;
   /** From the next operation of this label on, every one fails. */
   failFrom(label: string, errno: string): void;
@@ -103,13 +103,13 @@ const recovered = async (host: Host): Promise<Host> => {
   return host;
 };
 
-/** The next pull, by the same agent or by one that has been started again. */
+/** The next pull, by the same agent or by a new one. */
 async function pullOn(host: Host): Promise<void> {
   const { result } = await syncCycle(host, { cycle: 'c-next', trigger: 'pull', force: 'no', signal });
   assert.equal(result.exitCode, 0, JSON.stringify(result.problems));
 }
 
-/** The last writes only sweep what nobody needs any more; a partial whose time cannot be set has the system's. */
+/** The last writes only remove unneeded files; a partial download without a set time has the time of the system. */
 function isTidying(op: string | undefined): boolean {
   return op === 'stage.sweep' || op === 'partial.sweep';
 }
@@ -180,7 +180,7 @@ async function hasItsCodes(label: string): Promise<void> {
   for (const [errno, code] of Object.entries(codeOfErrno)) {
     let result = await pullFailing(one, label, errno);
     if (!one.disk.seen.includes(label)) {
-      // The try before has come past it, as a file of trust that is there now.
+      // The try before has completed this operation: its file of trust exists now.
       one[Symbol.dispose]();
       one = await bench();
       result = await pullFailing(one, label, errno);

@@ -1,5 +1,5 @@
-// `writ pull` as a user runs it, against a bent repository, a bent server and a bent host: the code, the exit code,
-// an untouched policy, and words that say what stays active.
+// `writ pull` as a user runs it, with a faulty repository, server or host: the code, the exit code, an unchanged policy, and a
+// text that names the active one.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -47,7 +47,7 @@ function forgeTimestamp(host: InstalledHost): void {
   writeFileSync(path, encodeEnvelope(signWith([{ ...makeKey(), id: signatures[0].keyid }], signed), signed));
 }
 
-/** A timestamp of the right key, over since yesterday. */
+/** A timestamp of the right key that expired yesterday. */
 async function oldTimestamp(host: InstalledHost): Promise<void> {
   const path = metadata(host, 'timestamp.json');
   const { signed } = JSON.parse(readFileSync(path, 'utf8'));

@@ -1,5 +1,5 @@
-// A disk that is really full: a small file system of its own, in a private mount namespace. What does not fit is found
-// out before it is written, leaves the disk as it was, and is not fetched again before there is room.
+// A real full disk: a small file system in a private mount namespace. A release that does not fit is recognized before it is
+// written, leaves the disk unchanged, and is not downloaded again before there is space.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
@@ -19,7 +19,7 @@ async function onSmallDisk(options: string, scenario: string, hostOptions = ''):
     process.env.TMPDIR = ${JSON.stringify(dir.path)};
     const { testHost } = await import(at('test/kit/host/test-host.js'));
     const { seededBytes } = await import(at('test/kit/assert/seeded.js'));
-    // Kilobytes that shrink a hundredfold, and are no bomb.
+    // Kilobytes with a compression ratio of a hundred, which are no bomb.
     let count = 0;
     const large = (kilobytes) =>
       Array.from({ length: kilobytes }, () => seededBytes(8, count++).toString('hex').padEnd(1000, 'x')).join('');
@@ -31,7 +31,7 @@ async function onSmallDisk(options: string, scenario: string, hostOptions = ''):
     const lines = [];
     const publish = async (serial, files) => {
       await test.publish('access', { version: String(serial), ...files }, { serial });
-      // The repository has it in memory: what it was made of is not the host's.
+      // The repository holds its files in memory, so that they use no space of the host.
       for (const name of fs.readdirSync(test.directory).filter((one) => /^(source|archive)-/.test(one)))
         fs.rmSync(test.directory + '/' + name, { recursive: true });
     };

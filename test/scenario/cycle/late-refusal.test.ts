@@ -1,4 +1,4 @@
-// A worker that was away when a policy became active, and says no to it when it is back.
+// A worker that did not run at the activation of a policy, and refuses it later.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -25,11 +25,11 @@ interface Scene {
   readonly test: TestHost;
   readonly driver: ScriptedDriver;
   readonly ends: CycleEnd[];
-  /** What the agent does between cycles. */
+  /** The reconcile round of the agent between cycles. */
   settle(): Promise<void>;
 }
 
-/** `b` was away when version 2 became active; from now on it says no to it. */
+/** `b` did not run at the activation of version 2; from now on it refuses it. */
 async function lateNo(config: Partial<WorkerGroupConfig> = {}): Promise<Scene> {
   let away = false;
   const b = (generation: number) => {

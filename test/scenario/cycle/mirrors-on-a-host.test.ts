@@ -1,4 +1,4 @@
-// Mirrors as a person runs them: the real program, a dead port, servers that lie, and a directory.
+// Mirrors with the real program: a closed port, malicious servers, and a directory.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ function zoneOf({ paths }: InstalledHost): string {
   return readFileSync(join(paths.current, 'dns-edge', 'block.rpz'), 'utf8');
 }
 
-/** Another byte in the middle of every answer that the pattern names. */
+/** Changes a byte in the middle of every answer that the pattern names. */
 const spoil =
   (pattern: RegExp): Bend =>
   (path, response, honest) => {
@@ -125,7 +125,7 @@ describe('a host with mirrors', () => {
         await liar[Symbol.asyncDispose]();
         const json = jsonOf(await host.writ('pull', '--json'));
         assert.deepEqual([json['outcome'], zoneOf(host)], ['unchanged', 'version 2\n']);
-        // The dead one rests: it is not asked before the one that was good.
+        // The failed one is not asked before the one that worked.
         assert.deepEqual(warningsOf(json), [['SERVER_UNREACHABLE', liar.url]]);
         const status = jsonOf(await host.writ('status', '--json'));
         const mirrors = status['mirrors'] as readonly { readonly url: string; readonly state: string }[];

@@ -1,4 +1,4 @@
-// Cycles over several mirrors: what the result says of those that failed, and archives that lie.
+// Cycles over several mirrors: the report of failed ones, and manipulated archives.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../src/core/errors.js';
@@ -15,7 +15,7 @@ interface Bench extends Disposable {
   readonly test: TestHost;
   readonly a: SimulatedMirror;
   readonly b: SimulatedMirror;
-  /** Publishes serial n and brings it to both mirrors. */
+  /** Publishes serial n on both mirrors. */
   publish(serial: number): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ describe('a cycle over mirrors', () => {
     const nowMs = it.test.clock.nowMs();
     await it.test.pull({ force: 'yes' });
     assert.equal(it.test.host.ledger.read().retryAfterUntilMs, nowMs + 60_000);
-    // Who answers has time again.
+    // An answer ends the wait.
     it.a.fault = undefined;
     await it.test.pull({ force: 'yes' });
     assert.equal(it.test.host.ledger.read().retryAfterUntilMs, undefined);

@@ -1,5 +1,5 @@
-// What a host remembers of a release that it refused: by digest, with reason and time, said at every later cycle, and
-// tried again after its time, after a boot, under another configuration and by force; never for the host's own fault.
+// Recorded refusals of releases: by digest, with reason and time, reported at every later cycle, and tried again after their
+// time, after a boot, with another configuration and by force. A fault of the host is not recorded.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

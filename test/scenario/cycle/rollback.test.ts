@@ -1,4 +1,4 @@
-// A rollback by hand: where it goes, what it holds back, and what it never touches.
+// A rollback by a person: its target, its holds, and the files that it does not change.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

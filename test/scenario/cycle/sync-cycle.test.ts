@@ -1,4 +1,4 @@
-// The cycle as a whole, from the question to the server to the last worker's answer, in every outcome that it has.
+// The whole cycle, from the refresh to the answer of the last worker, with each of its outcomes.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// `untrusted: rollback` from outside: what a pull answers is what is active behind it, with an agent and without.
+// `untrusted: rollback` with the program: the answer of a pull names the active release after it, with an agent and without.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { writeSimulated } from '../../kit/repository/simulated-on-disk.js';
 
-/** An agent's site whose repository is a simulated one: there a key can be taken away at once. */
+/** A site with an agent and a simulated repository, in which a key can be removed at once. */
 function siteOf(dir: TempDir, test: TestHost): AgentSite {
   const site = agentSite(dir, { untrusted: 'rollback' }, { nowMs: test.clock.nowMs() });
   writeFileSync(dir.join('simulated.json'), test.repository.bootstrapRoot);
@@ -26,7 +26,7 @@ async function publish(test: TestHost, dir: TempDir, serial: number): Promise<vo
   writeSimulated(test.repository, dir.join('simulated'));
 }
 
-/** Serial 1 is vouched for under another key from now on, serial 2 by nobody. */
+/** From now on serial 1 is signed by another key, and serial 2 by no trusted key. */
 async function publishTwoAndRevoke(
   test: TestHost,
   dir: TempDir,
@@ -48,14 +48,14 @@ function codesOf(problems: readonly Problem[]): string[] {
 function assertLeft(site: AgentSite, result: CycleResult): void {
   assert.equal(readFileSync(`${site.paths.current}/dns-edge/block.rpz`, 'utf8'), 'version 1\n');
   assert.equal(result.generation, activeGenerationNumber(site.paths));
-  // An older serial on offer is refused as ever: the exit takes nothing from what the cycle found.
+  // An older offered serial is refused as usual: the exit rollback does not change the result of the cycle.
   assert.deepEqual(
     [result.type, result.outcome, result.exitCode, result.fromGeneration, result.changed],
     ['pull.result', 'rejected', 3, 2, true],
   );
   assert.deepEqual(codesOf(result.problems), ['SERIAL_ROLLBACK']);
   assert.deepEqual(codesOf(result.warnings), ['UNTRUSTED_ACTIVE']);
-  // The history keeps the two apart, newest first; the status shows what came last.
+  // The history has two entries, newest first; the status shows the last one.
   const history = readHistory(site.paths, { limit: 2 }).map(({ result: one }) => [one.type, one.generation]);
   assert.deepEqual(history, [
     ['rollback.result', 1],

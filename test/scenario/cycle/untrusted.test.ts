@@ -1,5 +1,5 @@
-// The keys behind a release are taken out of trust: what was accepted with them is verified again from its record, and
-// no rollback brings it back.
+// The keys of a release are not trusted any more: releases that were accepted with them are verified again from their records,
+// and no rollback activates them.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function back(test: TestHost, wish: { generation?: number; force?: true } 
   return (await rollBack(test.host, request)).result;
 }
 
-/** The targets key was stolen: the root takes it away, and the new targets list nothing that it had signed. */
+/** The targets key was stolen: the root removes it, and the new targets do not list the releases that it signed. */
 function revokeTargetsKey(test: TestHost): void {
   test.repository.rotate('targets');
   test.repository.targets.targets = {};
@@ -146,7 +146,7 @@ describe('a release that still verifies', () => {
 });
 
 describe('`untrusted: rollback`', () => {
-  /** Serial 1 is vouched for by today's metadata under another key, serial 2 is not. */
+  /** The current metadata lists serial 1 with another key, and not serial 2. */
   async function oneGoodOneRevoked(options: TestHostOptions = {}): Promise<TestHost> {
     const test = await active(1, options);
     const first = { ...test.repository.targets.targets };

@@ -1,5 +1,5 @@
-// Faults on the way of a `writ pull`, as rows: what is done to the repository, the server, the host or its mounts, and the
-// code and exit code that must come of it. Owns the run of a row, as script and as person.
+// Faults of a `writ pull`, as rows: a change of the repository, the server, the host or its mounts, and the expected code and
+// exit code. Runs a row with --json and as a person does.
 import assert from 'node:assert/strict';
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,9 +19,9 @@ export interface WayFault {
   readonly begins?: 'no';
   /** Both runs at once: each would wait for ten seconds. */
   readonly together?: 'yes';
-  /** Returns what has to be undone. */
+  /** @returns the resource to dispose after the row */
   readonly harm?: (host: InstalledHost) => unknown;
-  /** Serve the repository by http, bent like this. */
+  /** Serves the repository by http with these faults. */
   readonly server?: Bend;
   /** Shell lines that change the mounts of the command alone; the state is `$STATE`, a copy of it `$KEPT`. */
   readonly mounts?: string;
@@ -46,7 +46,7 @@ async function holdsAgainst(fault: WayFault, installed: InstalledHost): Promise<
   const stands = standingPolicy(host.paths, fault.mounts === undefined ? host.paths : placesAfter(host));
   const pull = (flag: string): Promise<WritRun> => {
     if (fault.mounts !== undefined) return host.writUnder(privately(host, fault.mounts), 'pull', flag);
-    // Two that meet are two processes, as they are for the lock.
+    // Two runs at once are two processes, because the lock is one of processes.
     return fault.together === 'yes' ? host.writUnder([], 'pull', flag) : host.writ('pull', flag);
   };
   const asScript = () => pull('--json');
@@ -85,7 +85,7 @@ function undoing(child: unknown): AsyncDisposable {
   };
 }
 
-/** Runs writ with mounts of its own, and copies the state out of them when it has ended. */
+/** Runs writ with private mounts, and copies the state out of them after its end. */
 function privately(host: InstalledHost, mounts: string): string[] {
   const [kept, later] = [host.dir.join('kept'), host.dir.join('later')];
   const script = `set -e; rm -rf "$KEPT" "$LATER"; cp -a "$STATE" "$KEPT"; ${mounts}

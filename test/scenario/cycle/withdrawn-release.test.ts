@@ -1,5 +1,5 @@
-// A release that was taken back, as hosts live through it: running it, away meanwhile, asleep through several
-// releases, and served a replay that no signature covers.
+// A withdrawn release on hosts that run it, that did not poll in the meantime, that missed several releases, and that are sent a
+// replay without a valid signature.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';

@@ -1,4 +1,4 @@
-// `writ verify` where nothing can be written: that is when one wants to know. The disk is a real mount, read-only.
+// `writ verify` on a real read-only mount, because a broken disk is a reason to verify.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A repair that dies between two of its changes of the disk: the next start ends with a whole policy.
+// A repair that is killed between two of its changes of the disk: the next start ends with an intact policy.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ describe('a repair that is killed', () => {
     const operations = untouched.seen;
     assert.ok(operations.length > 20, operations.join(' '));
     for (const [index, op] of operations.entries()) {
-      // Dead after one change is dead before the next. Of those that are only more of the same, every third is enough.
+      // A kill after one change is one before the next. Of many equal operations every third one is tried.
       const isOfTheSwap = /swap|commit|ledger|flush\.generation|flush\.record-/.test(op);
       if (!isOfTheSwap && index % 3 > 0) continue;
       using test = await damagedHost();
@@ -57,7 +57,7 @@ describe('a repair that is killed', () => {
       trap.arm(index, 'before');
       await repairUnder(test, trap);
       assert.ok(trap.isSprung(), `${op} (${index}) was not reached`);
-      // A crash is no clean end: the start reads everything.
+      // After a crash the start reads all files.
       fs.mkdirSync(join(test.host.paths.staging, 'c-dead'), { recursive: true });
       await assertMended(test.reopen(), `${op} (${index})`);
     }

@@ -1,4 +1,5 @@
-// What cannot be had again: an older generation takes over, or the policy stays as it is, and never less than there was.
+// Damage to releases that cannot be downloaded again: an older generation is activated, or the policy stays unchanged, and no
+// bundle is lost.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

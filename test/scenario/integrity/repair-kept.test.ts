@@ -1,4 +1,4 @@
-// Damage to what a host keeps to make a tree anew: mended without a swap, or by a download where the tree is gone too.
+// Damage to the retained copies of which a tree is made again: repaired without a swap, or by a download if the tree is lost too.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import {
 } from '../../kit/host/repair-bench.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 
-/** In what is kept to make the tree anew: mended without a swap. */
+/** Damage to the retained copies, which is repaired without a swap. */
 const keptDamage: Readonly<Record<string, Damage>> = {
   'a bit of the kept archive': {
     does: ({ kept }) => flipBit(kept('archive.tar.br'), 9),
@@ -150,7 +150,7 @@ describe('damage to retained copies', () => {
         const end = await repair(host, download);
         assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', []]);
         assertWhole(one, 2);
-        // Only the archive has to come from elsewhere.
+        // Only the archive must be downloaded.
         const isArchive = name.includes('archive') || name.includes('release');
         const left = isArchive ? [finds.find((one) => one.startsWith('archive')) ?? 'archive missing .'] : [];
         assert.deepEqual((await look(host)).map(short), left);

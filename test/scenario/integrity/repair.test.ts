@@ -1,5 +1,5 @@
-// Every kind of damage to a policy on disk: a look finds it, a repair makes it whole as a new generation of the very
-// same releases, workers are told, and no byte of the damaged tree is touched.
+// Every kind of damage to a policy on disk: a scan finds it, a repair makes a new generation of the same releases, workers are
+// notified, and no byte of the damaged tree is changed.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import {
 import { testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../kit/workers/scripted-driver.js';
 
-/** In the public tree, or in what names it: mended by a new generation. */
+/** Damage to the public tree or its links, which is repaired by a new generation. */
 const publicDamage: Readonly<Record<string, Damage>> = {
   'other content of the same size': {
     does: ({ tree }) => fs.writeFileSync(tree('views/a.rpz'), 'b\n'),
@@ -177,7 +177,7 @@ describe('a repair from the retained archive', () => {
       assert.equal(fs.readlinkSync(host.paths.current), 'generations/3');
       assertWhole(one, 2);
       assert.deepEqual(await look(host), []);
-      // Only what the link did not lead to comes back with a later time.
+      // Only a tree that the link did not lead to gets a later time.
       if (damaged !== undefined && finds[0] !== 'current changed .')
         assert.deepEqual(directoryState(one.tree()), damaged, 'the old tree is as it was');
       assert.deepEqual(driver.notified, ['a 3']);

@@ -1,4 +1,4 @@
-// The agent looks over its policy on disk while it runs: on its timer, when somebody asks, and beside its cycles.
+// The agent scans its policy on disk while it runs: on its timer, on request, and beside its cycles.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { sampleRepository } from '../../kit/repository/sample-repository.js';
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 const hourMs = 3_600_000;
 
-/** Polls once and never again, so that only looks happen. */
+/** Polls only once, so that later actions are scans. */
 async function siteWith(dir: TempDir, keys: Record<string, unknown> = {}): Promise<AgentSite> {
   const site = agentSite(dir, { poll: { every: '30d' }, ...keys });
   await site.repository.publish(zone(1));

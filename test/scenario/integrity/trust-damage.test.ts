@@ -1,5 +1,5 @@
-// Damage in trust/: each file, in each way, one by one and all. It heals at the next pull, or the answer names what
-// to do, and doing that heals it. The active policy is untouched in every case.
+// Damage in trust/: of each file, of each kind, alone and together. The next pull repairs it, or the answer names a remedy that
+// works. The active policy is unchanged in every case.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -14,7 +14,7 @@ import { RepositorySimulator } from '../../kit/repository/repository-simulator.j
 
 const names = ['root.json', 'timestamp.json', 'snapshot.json', 'targets.json', 'roots/1.root.json'];
 
-/** Damage that leaves nothing in the way of the next write. */
+/** Damage that does not prevent the next write. */
 const soft: Readonly<Record<string, (path: string) => void>> = {
   truncated: (path) => fs.truncateSync(path, Math.floor(fs.statSync(path).size / 2)),
   emptied: (path) => fs.truncateSync(path, 0),
@@ -50,7 +50,7 @@ async function activeHost(): Promise<TestHost> {
   return test;
 }
 
-/** A new process pulls what was published since. */
+/** A new process pulls the releases that were published since. */
 async function pullNext(test: TestHost): Promise<CycleResult> {
   await publishNext(test, 6);
   return cycleOn(test.reopen());

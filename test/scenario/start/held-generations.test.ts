@@ -1,5 +1,5 @@
-// A running agent beside processes that hold an old generation, in a mount namespace of their own and in none: who
-// holds it keeps it whole through many updates, is named by `writ status`, and lets go of it by ending.
+// A running agent beside processes that use an old generation, with a private mount namespace and without: the generation stays
+// complete through many updates, `writ status` names its user, and it is collected after the process has ended.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -20,7 +20,7 @@ interface HolderProcess extends AsyncDisposable {
   end(): Promise<void>;
 }
 
-/** Runs the script, which says `ready` and then becomes `sleep`. */
+/** Runs the script, which prints `ready` and then becomes `sleep`. */
 async function startHolder(argv: readonly string[], cwd: string): Promise<HolderProcess> {
   const [program = '', ...args] = argv;
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -42,7 +42,7 @@ async function publishAndPull(site: AgentSite, agent: AgentInProcess, version: n
   assert.equal((await agent.pull()).outcome, 'activated');
 }
 
-/** Time passes again and again: a collection that is due while a cycle runs waits for the next turn. */
+/** Advances the time repeatedly: a collection that is due during a cycle waits for the next turn. */
 async function advanceUntil(site: AgentSite, condition: () => boolean): Promise<void> {
   await site.clock.advance(301_000);
   await until(async () => {
@@ -116,7 +116,7 @@ describe('a held generation', () => {
     const site = agentSite(dir, keep);
     const { paths, configPath } = site;
     await site.repository.publish({ 'block.rpz': 'version 1\n', 'views/eu': '1' });
-    // Ended also where a check below fails: an agent that goes on keeps the process of the tests.
+    // Ended also where an assertion below fails: a running agent would keep the process of the tests.
     await using agent = site.start();
     await agent.hasEnded(1);
     await using holder = await startHolder(['sh', '-c', 'echo ready; exec sleep 600'], paths.current);
@@ -132,7 +132,7 @@ describe('a held generation', () => {
       [[1, 'cwd', holder.child.pid]],
     );
     await holder.end();
-    // By the clock of this machine the metadata has expired: collection does not ask how a pull ended.
+    // The metadata has expired by the clock of this machine: collection does not depend on the outcome of a pull.
     await runWrit(['pull', '--config', configPath]);
     assert.deepEqual(listGenerations(paths), [3, 4]);
   });

@@ -1,5 +1,5 @@
-// Kills a host before and after every operation between its swap and the line in its history, then starts it again: what is
-// active is in the history, once, whatever was killed. Operations come from a run, so a new one gets its cases by itself.
+// Kills a host before and after every operation between its swap and the line in its history, then starts it again: the
+// active release is in the history, once, after each kill. The operations are recorded from a run, so that a new one gets its cases.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -28,7 +28,7 @@ async function start(host: Host): Promise<void> {
   if (recovered !== undefined) createRecorder().record(host, recovered, {});
 }
 
-/** A host at generation 1, told and recorded, with serial 2 to come. */
+/** A host at generation 1, with notified workers and a recorded cycle; serial 2 is published. */
 async function hostWithNews(): Promise<TestHost> {
   const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
   await test.publish('access', { 'a.yaml': 'version: 1\n' }, { serial: 1, revision: 'one' });

@@ -1,4 +1,4 @@
-// The judgement that the crash tests share is worth something only if it tells whole from mixed, and clean from left.
+// The judge of the crash tests must distinguish complete from mixed policies, and clean from leftover files.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Resets and restarts by what has changed, and what a restart proves.
+// Resets and restarts by the changed files, and the proof of a restart.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer } from '../../../src/workers/contract/driver.js';
@@ -68,7 +68,7 @@ describe('when', () => {
 });
 
 describe('a pending restart', () => {
-  /** Who has no answer for a restart with these generations; nobody can see who lives. */
+  /** Workers that do not answer a restart with these generations; whether they run is unknown. */
   const blind = (unanswered: Set<string>): LivingDriver => {
     const driver = livingDriver(
       { a: confirms, b: confirms },

@@ -1,5 +1,5 @@
-// Commands while an agent starts or ends: it has the lock of the host and no socket. They wait for it, and neither fail for
-// the lock nor wait for a lock that an agent never gives.
+// Commands while an agent starts or ends: it has the lock of the host and no socket. They wait for it: they do not fail
+// because of the lock, and do not wait for a lock that a running agent keeps.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
@@ -12,7 +12,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 const holders = lockHolders();
 const waiting = /an agent starts or ends: waiting for it/;
 
-/** `writ pull` beside an agent that has the lock and no socket, once it says that it waits. */
+/** `writ pull` beside an agent that has the lock and no socket, after it has reported that it waits. */
 async function pullsBeside() {
   const dir = tempDir();
   const [state, config] = [dir.join('state'), dir.join('agent.yaml')];

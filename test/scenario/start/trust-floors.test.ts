@@ -31,7 +31,7 @@ function policyOf({ paths }: InstalledHost): string | undefined {
   return fs.existsSync(path) ? fs.readFileSync(path, 'utf8').trim() : undefined;
 }
 
-/** A host that had release 3 in this boot, whose server has release 2 as its newest again. */
+/** A host that had release 3 in this boot, with a server that has release 2 as its newest again. */
 async function withOlderServer(act: (scene: OlderScene) => Promise<void>): Promise<void> {
   using installed = await installHost();
   using host = copyHost(installed);

@@ -14,7 +14,7 @@ import { runWrit } from '../../kit/cli/run-writ.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
-/** Moves the state directory away and makes an empty one. @returns what puts it back */
+/** Moves the state directory away and makes an empty one. @returns a function that restores it */
 function replaceByEmpty(state: string): () => void {
   fs.renameSync(state, `${state}.away`);
   fs.mkdirSync(state, { mode: 0o711 });
