@@ -11,7 +11,7 @@ import { assertSpeaks, type Places, standingPolicy } from '../../kit/assert/stan
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import { type Bend, serveDirectory } from '../../kit/net/serve-repository.js';
 
-export interface WayFault {
+export interface PullFault {
   readonly name: string;
   readonly code: ErrorCode;
   readonly exit: 1 | 2 | 7;
@@ -28,9 +28,9 @@ export interface WayFault {
 }
 
 /** One test a row, each on a copy of the installed host, which is asked for when the test runs. */
-export function wayFaultTable(
+export function pullFaultTable(
   title: string,
-  faults: readonly WayFault[],
+  faults: readonly PullFault[],
   installed: () => InstalledHost,
 ): void {
   describe(title, () => {
@@ -38,7 +38,7 @@ export function wayFaultTable(
   });
 }
 
-async function holdsAgainst(fault: WayFault, installed: InstalledHost): Promise<void> {
+async function holdsAgainst(fault: PullFault, installed: InstalledHost): Promise<void> {
   using host = copyHost(installed);
   await using server = await serveDirectory(host.repository, fault.server ?? (() => false));
   if (fault.server !== undefined) host.configure({ repository: server.url });
@@ -59,14 +59,14 @@ async function holdsAgainst(fault: WayFault, installed: InstalledHost): Promise<
   stands();
 }
 
-function assertScript(run: WritRun, fault: WayFault): void {
+function assertScript(run: WritRun, fault: PullFault): void {
   const { type, code, exitCode, changed, hint } = jsonOf(run);
   const expected = ['pull.result', fault.code, fault.exit, false, 'string'];
   assert.deepEqual([type, code, exitCode, changed, typeof hint], expected, run.stdout);
   assert.deepEqual([run.exitCode, run.stderr], [fault.exit, '']);
 }
 
-function assertPerson({ exitCode, stdout, stderr }: WritRun, { code, exit, begins }: WayFault): void {
+function assertPerson({ exitCode, stdout, stderr }: WritRun, { code, exit, begins }: PullFault): void {
   assert.equal(exitCode, exit);
   const [answer, other] = begins === 'no' ? [stderr, stdout] : [stdout, stderr];
   assert.equal(other, '');

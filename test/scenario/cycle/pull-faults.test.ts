@@ -21,7 +21,7 @@ import { copyHost, type InstalledHost, installHost } from '../../kit/agent/insta
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import type { Bend } from '../../kit/net/serve-repository.js';
 import { encodeEnvelope, isoTime, makeKey, signWith } from '../../kit/repository/repository-simulator.js';
-import { type WayFault, wayFaultTable } from './way-faults.js';
+import { type PullFault, pullFaultTable } from './pull-fault-table.js';
 
 let installed: InstalledHost;
 before(async () => {
@@ -29,8 +29,8 @@ before(async () => {
 });
 after(() => installed[Symbol.dispose]());
 
-const table = (title: string, faults: readonly WayFault[]): void =>
-  wayFaultTable(title, faults, () => installed);
+const table = (title: string, faults: readonly PullFault[]): void =>
+  pullFaultTable(title, faults, () => installed);
 
 const metadata = (host: InstalledHost, name: string): string => join(host.repository, 'metadata', name);
 
