@@ -42,7 +42,7 @@ const slow = {
   'exhaustive/systemd/systemd-driver': 20,
   'exhaustive/systemd/systemd-target': 20,
   'scenario/cycle/faults-of-the-disk': 17,
-  'scenario/cycle/faults-of-the-way': 16,
+  'scenario/cycle/pull-faults': 16,
   'exhaustive/crash/matrix.sample': 15,
   'scenario/cli/each-command': 12,
   'scenario/cli/pull-wait': 12,
