@@ -91,7 +91,7 @@ describe('inspectArchive', () => {
     });
   }
 
-  it('refuses what is not Brotli, is cut off, is missing, or is no file', async () => {
+  it('refuses a file that is not Brotli, is truncated, is missing, or is not regular', async () => {
     using dir = tempDir();
     const { path } = await packed(dir);
     fs.truncateSync(path, 1000);

@@ -87,7 +87,7 @@ describe('packBundle', () => {
     }
   });
 
-  it('has a manifest that says what the files are', async () => {
+  it('has a manifest of its files', async () => {
     using dir = tempDir();
     const { archive } = await pack(dir, writeTree(dir.join('s'), content));
     const [first, ...rest] = entriesOf(brotliDecompressSync(archive));
@@ -175,7 +175,7 @@ describe('packBundle', () => {
     });
   }
 
-  it('refuses what hosts would take for a bomb, and what is too large for them', async () => {
+  it('refuses archives that hosts would refuse as a bomb, or as too large', async () => {
     using dir = tempDir();
     const zeros = writeTree(dir.join('zeros'), { zeros: Buffer.alloc(5_000_000) });
     await assert.rejects(pack(dir, zeros), { code: 'SOURCE_REFUSED' });
@@ -213,7 +213,7 @@ describe('packBundle', () => {
 });
 
 describe('packBundle', () => {
-  it('says of a place that it cannot write to that the disk refused, and not that it failed inside', async () => {
+  it('fails with the error of the disk, and not INTERNAL, where it cannot write', async () => {
     using dir = tempDir();
     const tree = await readSourceTree(writeTree(dir.join('source'), content), limits);
     const archivePath = dir.join('none', 'archive');

@@ -173,7 +173,7 @@ describe('a secret in an encoding', () => {
     assert.equal(found(base64(base64(base64(secret)))), undefined);
   });
 
-  it('is found behind fifteen values that expand to four megabytes each, and not behind seventeen', () => {
+  it('is found after fifteen values that expand to four megabytes each, and not after seventeen', () => {
     const expanding = `k: ${base64(gzipSync(Buffer.alloc(4_194_304, 'a ')))}\n`;
     assert.equal(found(`${expanding.repeat(15)}x: ${base64(secret)}`)?.line, 16);
     assert.equal(found(`${expanding.repeat(17)}x: ${base64(secret)}`), undefined);

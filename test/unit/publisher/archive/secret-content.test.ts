@@ -118,7 +118,7 @@ describe('scanForSecrets', () => {
     });
   }
 
-  it('finds a key of Writ behind another secret in an included file', () => {
+  it('finds a key of Writ after another secret in an included file', () => {
     assert.equal(found(`${pem('PRIVATE KEY')}${key}`, 'own')?.what, 'a secret key file of Writ');
   });
 
@@ -154,7 +154,7 @@ describe('scanForSecrets', () => {
   ];
   for (const text of harmless) it(`takes ${text.slice(0, 30)}`, () => assert.equal(found(text), undefined));
 
-  it('finds a secret behind a placeholder of the same kind', () => {
+  it('finds a secret after a placeholder of the same kind', () => {
     assert.deepEqual(found(`ghp_${'x'.repeat(36)}\nghp_${many('aB3', 36)}`)?.line, 2);
   });
 
@@ -174,7 +174,7 @@ describe('scanForSecrets', () => {
     assert.equal(found(`\x7fELF\0\0${pem('PRIVATE KEY')}`), undefined);
   });
 
-  it('finds a secret in one line without an end, within the bound of bytes, and none behind it', () => {
+  it('finds a secret in an endless line within the limit of bytes, and none after it', () => {
     const before = maxScannedBytes - 200;
     assert.equal(found(`${'a '.repeat(before / 2)}${pem('PRIVATE KEY')}`)?.line, 1);
     assert.equal(found(`${'a '.repeat(maxScannedBytes / 2)}${pem('PRIVATE KEY')}`), undefined);
@@ -182,7 +182,7 @@ describe('scanForSecrets', () => {
 });
 
 describe('the first two bytes of a file', () => {
-  it('make it UTF-16 only together: a secret behind one of them is found', () => {
+  it('mark UTF-16 only together, so that a secret after one of them is found', () => {
     const key = pem('PRIVATE KEY');
     for (const byte of [0xff, 0xfe])
       for (const place of [0, 1]) {

@@ -62,7 +62,7 @@ describe('a secret in a file of SOURCE', () => {
     assert.match(error.message, /--include does not permit it/);
   });
 
-  it('is not looked for in a file that is left out', async () => {
+  it('is not searched for in a file that is left out', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { ok: 'ok', 'x.key': ownKey, '.writignore': '*.key\n' });
     assert.deepEqual((await readSourceTree(source, limits)).excluded, ['x.key']);

@@ -26,7 +26,7 @@ async function refusalsOf(
 }
 
 describe('readSourceTree', () => {
-  it('lists files by path bytes and drops empty directories, saying so', async () => {
+  it('lists files by path bytes, and reports the empty directories that it leaves out', async () => {
     using dir = tempDir();
     const files = { 'b/c': 'c', a: 'a', 'b-': '', 'none/inner/': '', 'b/empty/': '' };
     const tree = await readSourceTree(writeTree(dir.join('s'), files), limits);
@@ -96,7 +96,7 @@ describe('readSourceTree', () => {
     assert.deepEqual((await pathsOf(source, { exclude: ['.env'] })).paths, ['ok']);
   });
 
-  it('takes names that only look like those of secrets', async () => {
+  it('takes names that only resemble those of secrets', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), {
       '.gitignore': '',
@@ -119,7 +119,7 @@ describe('readSourceTree', () => {
     });
   }
 
-  it('bounds a .writignore, and follows no link for it', async () => {
+  it('limits a .writignore, and follows no link to one', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { a: 'a', '.writignore': '#'.repeat(65_537) });
     await assert.rejects(pathsOf(source), { code: 'SOURCE_REFUSED' });
@@ -163,7 +163,7 @@ describe('readSourceTree', () => {
     assert.equal(message.includes('\u001b'), false);
   });
 
-  it('says all refusals at once, to a bound', async () => {
+  it('reports all refusals at once, up to a limit', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { ok: 'ok' });
     for (const name of ['one', 'two', 'three']) fs.symlinkSync('ok', `${source}/${name}`);

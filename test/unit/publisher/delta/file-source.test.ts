@@ -5,7 +5,7 @@ import { fileAsSource } from '../../../../src/publisher/delta/file-source.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('fileAsSource', () => {
-  it('gives the bytes of its part, forwards, backwards and behind its window', () => {
+  it('returns the bytes of its part, forwards, backwards and after its window', () => {
     using dir = tempDir();
     const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => (at * 7 + (at >> 8)) % 256));
     fs.writeFileSync(dir.join('file'), bytes);

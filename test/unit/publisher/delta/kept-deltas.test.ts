@@ -89,7 +89,7 @@ describe('the deltas of a release', () => {
     for (const name of namesIn(repository)) assert.ok(there.includes(name));
   });
 
-  it('are made from where hosts of a channel are: from what is taken back, and from what was there before', async () => {
+  it('are made from the releases of the hosts of a channel: from the withdrawn one, and from the one before', async () => {
     using dir = tempDir();
     const { repository, publish } = await withReleases(dir, 2);
     const bad = await publish(3);
@@ -106,7 +106,7 @@ describe('the deltas of a release', () => {
     assert.deepEqual([problems, notes], [[], []]);
   });
 
-  it('are not made anew for a release that stays, nor where nobody wants them', async () => {
+  it('are not made again for a release that stays, nor where deltas are off', async () => {
     using dir = tempDir();
     const { repository, publish } = await withReleases(dir, 2);
     await repository.publish({ list: withLine(list, 'three') }, { deltas: 0 });
@@ -158,7 +158,7 @@ describe('the deltas of a release', () => {
     assert.equal((await publish(5)).release.deltas?.length, 1);
   });
 
-  it('are counted, and one whose base is gone is said to be one', async () => {
+  it('are counted, and one with a lost base is reported', async () => {
     using dir = tempDir();
     const { repository, publish } = await withReleases(dir, 1);
     const targets = join(repository.directory, 'targets', bundle);

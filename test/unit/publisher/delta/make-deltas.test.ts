@@ -82,7 +82,7 @@ describe('a publish', () => {
     assert.deepEqual(made.slice(2), made.slice(0, 2));
   });
 
-  it('makes as many as it is told, and none for 0', async () => {
+  it('makes the requested number, and none for 0', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     for (const line of ['one', 'two', 'three']) await publish(repository, line, { deltas: 0 });
@@ -120,7 +120,7 @@ describe('a publish', () => {
     assert.equal(await checkHead(repository), 0);
   });
 
-  it('goes by the channel: what another one has is no base', async () => {
+  it('uses only bases of the channel', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await publish(repository, 'one', { channel: 'canary' });
@@ -128,7 +128,7 @@ describe('a publish', () => {
     assert.equal((await publish(repository, 'three', { channel: 'canary' })).deltas?.length, 1);
   });
 
-  it('goes on where an archive of before is gone or damaged', async () => {
+  it('continues where an older archive is lost or damaged', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = await publish(repository, 'one');
@@ -174,7 +174,7 @@ describe('a publish', () => {
     assert.deepEqual(namesOf(repository), []);
   });
 
-  it('ends with a disk that is full: that is no reason to leave out a delta', async () => {
+  it('fails on a full disk, and does not leave out a delta for it', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await publish(repository, 'one');

@@ -57,19 +57,19 @@ describe('an external signer', openssl, () => {
     });
   }
 
-  it('that is of no key of the role signs nothing', () => {
+  it('with a key of another role signs nothing', () => {
     return withKey('ed25519', async ({ signCommand }) => {
       await rejectsCode('SIGNER_WRONG', signWith(signCommand, [stranger.key]));
     });
   });
 
-  it('whose answer is no signature signs nothing', async () => {
+  it('with an answer that is not a signature signs nothing', async () => {
     for (const text of ['true', 'echo hello', 'cat', 'head -c 64 /dev/zero', 'yes ab | head -64']) {
       await rejectsCode('SIGNER_WRONG', signWith(text, [stranger.key]));
     }
   });
 
-  it('that fails, hangs, talks without end or is not there is said to', async () => {
+  it('that fails, hangs, prints without end or does not exist is reported as that', async () => {
     const failing: readonly (readonly [string, Partial<ExternalCommand>?])[] = [
       ['echo "no device" >&2; exit 3'],
       ['sleep 30', { timeoutMs: 100 }],
@@ -89,7 +89,7 @@ describe('an external signer', openssl, () => {
     await rejectsCode('INTERRUPTED', signWith('sleep 30', [stranger.key], given));
   });
 
-  it('is told the role, the key ids and the bytes, and no passphrase of ours', async () => {
+  it('gets the role, the key ids and the bytes, and no passphrase of Writ', async () => {
     using dir = tempDir();
     const env = { ...process.env, OUT: dir.path, WRIT_PASSPHRASE: 'secret', MY_TOKEN: 'mine' };
     const text =

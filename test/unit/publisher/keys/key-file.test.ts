@@ -38,7 +38,7 @@ describe('a key file under a passphrase', () => {
     assert.deepEqual(unlockKey(file, 'schlu\u0308ssel'), seed);
   });
 
-  it('holds no byte of the secret in the clear', () => {
+  it('contains no byte of the secret unencrypted', () => {
     using dir = tempDir();
     const { path, seed } = makeKey(dir, 'x');
     const text = fs.readFileSync(path, 'utf8');
@@ -97,7 +97,7 @@ describe('a key file under a passphrase', () => {
 });
 
 describe('a key file under another passphrase', () => {
-  it('is the old or the new one, whole, whatever write fails', () => {
+  it('is the complete old or new one after the failure of any write', () => {
     const ops = ['keys.replace:write', 'keys.replace:rename', 'keys.replace:flush-directory'];
     for (const failing of ops) {
       using dir = tempDir();
@@ -142,13 +142,13 @@ describe('a key file', () => {
     assert.deepEqual(fs.readFileSync(path), before);
   });
 
-  it('in the clear needs no passphrase', () => {
+  it('without encryption needs no passphrase', () => {
     using dir = tempDir();
     const { path, seed } = makeKey(dir);
     assert.deepEqual(unlockKey(readKeyFile(path)!, undefined), seed);
   });
 
-  it('that is not there is none', () => {
+  it('that does not exist is not read', () => {
     using dir = tempDir();
     assert.equal(readKeyFile(dir.join('none')), undefined);
   });

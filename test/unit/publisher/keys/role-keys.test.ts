@@ -53,7 +53,7 @@ describe('the keys of a role', () => {
     assert.equal(keysAtHand({ path: dir.path, passphrases }, needsBoth), false);
   });
 
-  it('are asked of a command only where no file has them', async () => {
+  it('are requested from a command only where no file has them', async () => {
     using dir = tempDir();
     const role = holder(dir, 'targets', ['targets.key', 'device.pem'], 2);
     const command = { command: 'sign', serves: () => true, env: {}, timeoutMs: 1 };

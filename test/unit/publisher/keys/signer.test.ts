@@ -77,7 +77,7 @@ describe('signMetadata', () => {
     });
   }
 
-  it('takes no key for two signers', async () => {
+  it('does not count one key as two signers', async () => {
     await rejectsCode('KEYS_MISSING', signMetadata({ a: 1 }, [honest, other, honest]));
   });
 });

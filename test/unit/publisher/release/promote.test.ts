@@ -31,7 +31,7 @@ function entry(repository: SampleRepository, channel: string) {
 }
 
 describe('promoteRelease', () => {
-  it('promotes no other release than the one that was asked about', async () => {
+  it('promotes no other release than the approved one', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' }, canary);
@@ -63,7 +63,7 @@ describe('promoteRelease', () => {
     assert.equal(first?.ino, second?.ino, 'one file with two names');
   });
 
-  it('says nothing new when the channel has it already, and writes nothing', async () => {
+  it('reports nothing new where the channel has it already, and writes nothing', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' }, canary);
@@ -109,7 +109,7 @@ describe('promoteRelease', () => {
     await rejectsCode('RELEASE_UNAVAILABLE', promote(repository));
   });
 
-  it('can be looked at before: no key, no write', async () => {
+  it('can be tried before without a key and without a write', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' }, canary);

@@ -126,7 +126,7 @@ describe('publishBundle with bounds on the change', () => {
     assert.deepEqual(error.facts['rules'], ['bytes-added']);
   });
 
-  it('says nothing of a change that was accepted within the bounds', async () => {
+  it('does not report an accepted change that is within the limits', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ list: lines(10) });

@@ -109,7 +109,7 @@ describe('the bounds on the change of a correction', () => {
     assert.deepEqual([done.accepted, done.withinBoundsOf], [[], undefined]);
   });
 
-  it('are no wider than these two: a list that is nearly empty stays refused', async () => {
+  it('are not wider than these two, so that a nearly empty list stays refused', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ list: lines(100) });

@@ -47,7 +47,7 @@ async function published(dir: TempDir): Promise<SampleRepository> {
 }
 
 describe('how far work is', () => {
-  it('is said by a publish while it reads, packs and makes deltas', async () => {
+  it('is reported by a publish while it reads, packs and makes deltas', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const report = recordedReport();
@@ -67,7 +67,7 @@ describe('how far work is', () => {
     assert.equal(total - done, release.manifest.length);
   });
 
-  it('is said by a check of each archive and delta', async () => {
+  it('is reported by a check for each archive and delta', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const report = recordedReport();
@@ -85,7 +85,7 @@ describe('how far work is', () => {
     assert.equal(reported[0]?.text, '1 of 1   dns-edge/stable.tar.br');
   });
 
-  it('is said by an export, of what it copies and of what is there already', async () => {
+  it('is reported by an export for copied and for existing archives', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     for (const copied of [3, 0]) {

@@ -12,7 +12,7 @@ import {
   sampleRepository,
 } from '../../../kit/repository/sample-repository.js';
 
-describe('a repository that somebody changed', () => {
+describe('a changed repository', () => {
   const liveBytes = (repository: SampleRepository) =>
     fs.readFileSync(metadataPath(repository, 'timestamp.json'));
 
@@ -82,7 +82,7 @@ describe('a repository that somebody changed', () => {
     });
   }
 
-  it('uses no version that a foreign file has taken', async () => {
+  it('uses no version of a foreign file', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);
@@ -125,7 +125,7 @@ describe('the order of writes', () => {
     assert.deepEqual(seen, order);
   });
 
-  it('goes on where the disk takes no note of who holds the lock', async () => {
+  it('continues where the disk cannot record the holder of the lock', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const durableFs = createDurableFs({

@@ -29,7 +29,7 @@ async function archiveText(repository: SampleRepository): Promise<string> {
 }
 
 describe('a publish with stamps', () => {
-  it('fills its serial and the name of the tree into each file that is named, and into no other', async () => {
+  it('writes its serial and the name of the tree into each named file, and into no other', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ 'block.rpz': 'first\n' });
@@ -74,7 +74,7 @@ describe('a publish with stamps', () => {
     assert.deepEqual([again.kind, serialOf(again)], ['live', 4]);
   });
 
-  it('says what changed between the trees, not between their stamps', async () => {
+  it('reports the changes of the trees without those of their stamps', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(tree, { stamp });

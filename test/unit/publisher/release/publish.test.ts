@@ -42,7 +42,7 @@ describe('publishBundle', () => {
     assert.ok(brotliDecompressSync(seen.archive ?? '').includes('us: 1\n'));
   });
 
-  it('says what changed since the release before', async () => {
+  it('reports the changes since the release before', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = await repository.publish(v1);
@@ -56,7 +56,7 @@ describe('publishBundle', () => {
     assert.equal(second.kind === 'live' && second.previous?.serial, 1);
   });
 
-  it('says "nothing new" for the same tree, and changes no byte, time or mode', async () => {
+  it('reports "nothing new" for the same tree, and changes no byte, time or mode', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);
@@ -67,7 +67,7 @@ describe('publishBundle', () => {
     assert.deepEqual(directoryState(repository.directory), before);
   });
 
-  it('needs no key to say "nothing new"', async () => {
+  it('needs no key to report "nothing new"', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);
@@ -83,7 +83,7 @@ describe('publishBundle', () => {
     assert.equal(serialOf(await repository.publish(v1)), 3);
   });
 
-  it('counts serials across channels and withdrawn releases, for each bundle by itself', async () => {
+  it('counts serials across channels and withdrawn releases, for each bundle alone', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const canary = { channel: 'canary' };
@@ -96,7 +96,7 @@ describe('publishBundle', () => {
     assert.equal(serialOf(await repository.publish(v1)), 10);
   });
 
-  it('goes on above the serials of a repository that it takes the place of', async () => {
+  it('continues above the serials of a repository that it replaces', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     assert.equal(serialOf(await repository.publish(v1, { afterSerial: 41 })), 42);
@@ -125,7 +125,7 @@ describe('publishBundle', () => {
     assert.equal((await repository.publish(v1, { withdraw: [1] })).kind, 'nothing-new');
   });
 
-  it('tells when it signed, and for how long each role lives', async () => {
+  it('returns the signing time and the expiry of each role', async () => {
     using dir = tempDir();
     const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21, 12, 0, 0, 345) });
     const repository = sampleRepository(dir, { clock, lives: { timestamp: 3_600_000, snapshot: 7_200_000 } });
@@ -138,7 +138,7 @@ describe('publishBundle', () => {
     assert.equal(roles.targets.expiresAtMs, secondMs + 365 * 86_400_000);
   });
 
-  it('wakes a repository whose online roles have expired', async () => {
+  it('signs a repository with expired online roles again', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -191,7 +191,7 @@ describe('publishBundle', () => {
     assert.equal(release.requires?.length, maxRequires);
   });
 
-  it('waits for nobody who holds the repository', async () => {
+  it('does not wait for another holder of the lock', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const path = `${repository.directory}/.lock`;
@@ -205,7 +205,7 @@ describe('publishBundle', () => {
     assert.equal((await repository.publish(v1)).kind, 'live');
   });
 
-  it('refuses what is no repository', async () => {
+  it('refuses a directory that is not a repository', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     fs.rmSync(repository.directory, { recursive: true });
@@ -220,7 +220,7 @@ describe('publishBundle without the online keys', () => {
     return path;
   }
 
-  it('signs the targets and says what is missing; hosts see it after a refresh', async () => {
+  it('signs the targets and names the missing keys; hosts see it after a refresh', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);

@@ -80,7 +80,7 @@ describe('withdrawRelease', () => {
     assert.deepEqual([head(repository)?.serial, head(repository)?.withdrawn], [3, [2]]);
   });
 
-  it('says nothing new, and writes nothing, when it was withdrawn before', async () => {
+  it('reports nothing new, and writes nothing, where it was withdrawn before', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     await withdraw(repository, [2]);
@@ -112,7 +112,7 @@ describe('withdrawRelease', () => {
     assert.equal(head(repository)?.serial, 3);
   });
 
-  it('says so when nothing is left, or the archive is gone, and changes nothing', async () => {
+  it('fails with that reason where no release is left or the archive is lost, and changes nothing', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const before = directoryState(`${repository.directory}/metadata`);
@@ -139,7 +139,7 @@ describe('withdrawRelease', () => {
     assert.equal(head(repository)?.serial, 1);
   });
 
-  it('names no channel that has nothing left either, or that does not have the release', async () => {
+  it('proposes no channel without another release, or without this one', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 1);
     await repository.publish({ file: 'two' }, { channel: 'staging' });
@@ -201,7 +201,7 @@ describe('withdrawRelease', () => {
     assert.equal(head(repository, 'canary')?.serial, 2);
   });
 
-  it('believes no older metadata that the keys of today did not sign', async () => {
+  it('does not trust older metadata that the present keys did not sign', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const path = metadataPath(repository, '2.targets.json');
@@ -224,7 +224,7 @@ describe('withdrawRelease', () => {
     assert.deepEqual([after - live, head(repository)?.serial], [1, 1]);
   });
 
-  it('says which keys are missing', async () => {
+  it('names the missing keys', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const options = changeOptions(repository, { keys: someKeys(dir, repository, 'snapshot.key') });
@@ -246,7 +246,7 @@ describe('withdrawRelease', () => {
     assert.equal(readRepositoryState(layoutOf(repository.directory)).live.targets.signed.version, 4);
   });
 
-  it('can be looked at before: no key, no write', async () => {
+  it('can be tried before without a key and without a write', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 3);
     const before = directoryState(repository.directory);

@@ -41,7 +41,7 @@ describe('invalid', () => {
       assert.equal(invalid(error), error);
   });
 
-  it('names who signs an expired role of people, and nothing that a host is to do otherwise', () => {
+  it('names the signers of an expired role of people, and no remedy of a host', () => {
     const hintOf = (code: 'METADATA_EXPIRED' | 'METADATA_MIX', role: string): string => {
       const error = invalid(new WritError(code, 'x', { facts: { role }, hint: 'Of the error.' }));
       assert.ok(error instanceof WritError);

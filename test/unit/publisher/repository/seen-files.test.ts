@@ -219,7 +219,7 @@ describe('a waiting file of a team', () => {
     assert.deepEqual(planKeyChange(repository, team, office), { handedOver: [1], leftOut: [2] });
   });
 
-  it('is named with the newer snapshot by repo check and repo status where a killed signing left it, and is no problem', async () => {
+  it('is named with the newer snapshot of a killed signing by repo check and repo status, and is not a problem', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));

@@ -80,7 +80,7 @@ describe('a stolen key', () => {
 });
 
 describe('a repository that slept', () => {
-  it('gets a new root although everything has expired, and is whole again with the keys of the roles', async () => {
+  it('gets a new root also where every role has expired, and verifies again with the keys of the roles', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });

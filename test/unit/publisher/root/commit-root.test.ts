@@ -88,7 +88,7 @@ describe('a committed root', () => {
     }
   });
 
-  it('with new keys of every role goes on with the same releases', async () => {
+  it('with new keys of every role keeps the same releases', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
@@ -119,7 +119,7 @@ describe('a committed root', () => {
 });
 
 describe('new keys that are elsewhere', () => {
-  it('keep the commit back until it is said on purpose; then their holder takes the repository live again', async () => {
+  it('prevent the commit without the flag; with it their holder publishes the repository again', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const host = hostOf(repository);

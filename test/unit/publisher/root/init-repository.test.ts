@@ -95,7 +95,7 @@ describe('initRepository', () => {
     }
   });
 
-  it('refuses a threshold that leaves no spare root key, unless told', () => {
+  it('refuses a threshold without a spare root key, except with the flag', () => {
     using dir = tempDir();
     assert.throws(() => init(dir, { rootKeys: 2, rootThreshold: 2 }), { code: 'USAGE' });
     assert.throws(() => init(dir, { rootKeys: 1, rootThreshold: 1 }), { code: 'USAGE' });
@@ -106,7 +106,7 @@ describe('initRepository', () => {
     init(dir, { rootKeys: 1, rootThreshold: 1, spareRootKey: 'waived' });
   });
 
-  it('writes into the root who holds each key, and beside each key the public one to give away', () => {
+  it('writes the holder of each key into the root, and a public key beside each secret one', () => {
     using dir = tempDir();
     const { rootPath } = init(dir, { rootNames: ['anna', 'Ben Müller'] });
     const { keys, roles, writ } = JSON.parse(fs.readFileSync(rootPath, 'utf8')).signed;
@@ -137,7 +137,7 @@ describe('initRepository', () => {
     });
   }
 
-  it('says of a directory that cannot be made which one', () => {
+  it('names a directory that cannot be made', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     const error = throwsCode('DISK_FAILED', () =>

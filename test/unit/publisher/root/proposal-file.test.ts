@@ -78,7 +78,7 @@ describe('a proposal', () => {
     });
   }
 
-  it('is refused when it is no JSON, has a member twice, is missing, a FIFO or too long', () => {
+  it('is refused where it is not JSON, has a member twice, is missing, is a FIFO or too long', () => {
     using dir = tempDir();
     const made = encodeProposal(proposal(sampleRepository(dir), {}).proposal).toString();
     for (const text of ['', '[]', made.replace('{', '{"root":{},')]) {
@@ -179,7 +179,7 @@ describe('a signature of a proposal', () => {
   });
 });
 
-describe('who is missing', () => {
+describe('the missing signers of a proposal', () => {
   const people = (names: string) => [...names].map((name) => ({ keyId: name.toLowerCase(), name }));
   const tally = (signed: string, missing: string) => ({
     ...{ threshold: 2, keys: signed.length + missing.length },
@@ -248,7 +248,7 @@ describe('the base of a proposal', () => {
     throwsCode('PROPOSAL_BASE', () => trustBase(made, stranger));
   });
 
-  it('that the reader has left behind, or whose chain is forged, is refused', async () => {
+  it('that is older than the root of the reader, or has a forged chain, is refused', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = readFileSync(repository.rootPath);

@@ -75,7 +75,7 @@ describe('a change of the root', () => {
     assert.deepEqual(roles.find(({ role }) => role === root)?.threshold, { before: 2, after: 1 });
   });
 
-  it('refuses a key that nobody has, and one that is there', () => {
+  it('refuses to remove an unknown key, and to add a known one', () => {
     using dir = tempDir();
     const base = startingPoint(dir);
     const carol = newKey(dir, 'carol');
@@ -86,7 +86,7 @@ describe('a change of the root', () => {
     throwsCode('ROOT_CHANGE_REFUSED', () => change(base, { add }));
   });
 
-  it('keeps what another tool wrote into the root, and changes no key id', () => {
+  it('keeps the members of another tool in the root, and changes no key id', () => {
     using dir = tempDir();
     const base = { ...startingPoint(dir), 'x-note': 'kept' };
     const next = change(base, {}) as RootSigned & { 'x-note': string };
@@ -201,7 +201,7 @@ describe('a danger in a next root', () => {
     });
   }
 
-  it('is that the old threshold needs those who leave, as all of them at once', () => {
+  it('is that the old threshold needs the removed signers, as with all of them at once', () => {
     using dir = tempDir();
     const base = startingPoint(dir);
     const keys = ['x', 'y', 'z'].map((name) => newKey(dir, name));
@@ -212,7 +212,7 @@ describe('a danger in a next root', () => {
 });
 
 describe('the difference of two roots', () => {
-  it('calls a known key by the name that the old root gives it, and says that it was renamed', () => {
+  it('names a known key as the old root does, and reports a new name', () => {
     using dir = tempDir();
     const base = startingPoint(dir);
     const next = change(base, {});

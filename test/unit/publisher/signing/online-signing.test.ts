@@ -81,7 +81,7 @@ describe('resignOnline', () => {
     assert.equal((await repository.refresh()).versions.timestamp, 2);
   });
 
-  it('says which key is missing', async () => {
+  it('names the missing key', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     fs.rmSync(`${repository.keys}/timestamp.key`);
@@ -98,7 +98,7 @@ describe('resignOnline', () => {
     assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
   });
 
-  it('takes no targets live that do not verify, and says so while the timestamp is young', async () => {
+  it('publishes no targets that do not verify, and reports them while the timestamp is new', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -114,7 +114,7 @@ describe('resignOnline', () => {
     assert.deepEqual(ignored, ['3.targets.json']);
   });
 
-  it('leaves no snapshot on disk that hosts would refuse', async () => {
+  it('writes no snapshot that hosts would refuse', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' }, { keys: someKeys(dir, repository, 'targets.key') });
