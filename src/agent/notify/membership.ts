@@ -5,7 +5,7 @@ import type { WorkerWait } from '../../core/cycle/cycle-report.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { answeringProcess, processStartAtMs } from '../settled/runs-rules.js';
+import { answeringProcess, precedingNotice, processStartAtMs } from '../settled/runs-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { otherProcessText, processOrigin, removeDeadMembers, withSoonReplacement } from './dead-workers.js';
@@ -161,7 +161,7 @@ function memberEntry(entry: WorkerLedger | undefined, process: string, context: 
   const { active, nowMs } = context;
   const renewed = (text: string): WorkerLedger => {
     const { goneAtMs: _, ...rest } = pendingEntry(entry, { wanted: active, text, nowMs });
-    return { ...rest, process, appeared: true };
+    return { ...rest, process, appeared: true, ...precedingNotice(entry) };
   };
   if (entry === undefined) return renewed('has appeared');
   const { goneAtMs, ...known } = entry;

@@ -175,6 +175,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
+    followsNotified: known?.process === process ? known?.followsNotified : undefined,
     soonReplacedAtMs: known?.soonReplacedAtMs,
     soonReplacements: known?.soonReplacements,
     lives: result.lives,

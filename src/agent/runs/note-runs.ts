@@ -1,7 +1,7 @@
 // Adds an observation of the processes of workers to a ledger. Pure: its caller writes the ledger.
 import { isOfBoot } from '../notify/worker-groups.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { answeringProcess, noteRun, startTicksInName } from '../settled/runs-rules.js';
+import { answeringProcess, noteRun, startTicksInName, wasProcessNotified } from '../settled/runs-rules.js';
 import { withRuns } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
@@ -40,7 +40,7 @@ export function withObservedRuns(
           wasNotified:
             !isByConnection(groupOf(key)) && before !== undefined && wasNotified(worker, before, found),
           hadNotTaken: isBusy && before !== undefined && before.sinceMs <= swappedAtMs,
-          isBaking: swaps.length > 0,
+          isBaking: uses.some((bundle) => isAttributable(ledger, bundle)),
         },
         { ...now, ...found.asked },
       );
@@ -52,6 +52,12 @@ export function withObservedRuns(
     return next === undefined ? [] : [[key, next]];
   });
   return withRuns(ledger, Object.fromEntries(entries));
+}
+
+/** A first release that failed stays active, because nothing can be restored, and the worker runs with it from then on. */
+function isAttributable({ bakes = {}, settledReleases = {} }: Ledger, bundle: string): boolean {
+  const bake = bakes[bundle];
+  return bake !== undefined && (bake.failure === undefined || settledReleases[bundle] !== undefined);
 }
 
 /**
@@ -79,15 +85,14 @@ function findNotifiedBetween(
 
 /**
  * True where Writ notified the process that was known. Its notification may come before the observation that finds it, so times
- * show nothing. Where the successor was found first, the first process is forgotten, and it may have been notified.
+ * show nothing. Where the members were read first, the ledger has the successor, and whether the process before it was notified.
  */
 function wasNotified(
-  { process: answered, notifiedAtMs, replacedAtMs }: WorkerLedger,
+  worker: WorkerLedger,
   known: Pick<WorkerRuns, 'process'>,
   { process }: Pick<ObservedRun, 'process'>,
 ): boolean {
-  const last = answeringProcess(answered);
-  if (last !== known.process) return last !== '' && last === process;
-  // A process that the notification itself made was not notified.
-  return notifiedAtMs !== undefined && replacedAtMs === undefined;
+  const last = answeringProcess(worker.process);
+  if (last !== known.process) return worker.followsNotified === true && last === process;
+  return wasProcessNotified(worker);
 }

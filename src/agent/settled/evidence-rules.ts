@@ -2,13 +2,14 @@
 // Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
-import type { Bake, BakeFailure, Ledger, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 import {
   answeringProcess,
   countOrdinaryEnds,
   isAnotherProcess,
   isBefore,
   isInBake,
+  minEndsOfRate,
   ranInBakeMs,
 } from './runs-rules.js';
 
@@ -102,13 +103,15 @@ function isLiving({ goneAtMs, state, lives }: WorkerLedger): boolean {
 
 function countRecorded(
   runs: WorkerRuns | undefined,
-  { bake, forMs }: EvidenceOptions,
+  { bake, forMs, nowMs }: EvidenceOptions,
 ): { readonly inBake: number; readonly before: number } {
-  const abnormal = (runs?.ends ?? []).filter((one) => one.kind === 'abnormal');
-  return {
-    inBake: abnormal.filter((one) => isInBake(one, bake)).length,
-    before: abnormal.filter((one) => isBefore(one, bake, forMs)).length,
-  };
+  if (runs === undefined) return { inBake: 0, before: 0 };
+  const isCounted = (one: ProcessEnd): boolean => one.kind === 'abnormal';
+  const abnormal = runs.ends.filter(isCounted);
+  const before = abnormal.filter((one) => isBefore(one, bake, forMs)).length;
+  // From three on they are a rate, and equal rates differ by chance: the first one too many would be no evidence.
+  const ordinary = before < minEndsOfRate ? 0 : countOrdinaryEnds(runs, bake, { forMs, nowMs, isCounted });
+  return { inBake: abnormal.filter((one) => isInBake(one, bake)).length, before: Math.max(before, ordinary) };
 }
 
 /**

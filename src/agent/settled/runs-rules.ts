@@ -1,6 +1,6 @@
 // The runs of a worker's process as an agent observes them: which process runs now, and how the ones before it ended. Pure.
 import { given } from '../../core/given.js';
-import type { Bake, ProcessEnd, WorkerRuns } from '../state/ledger.js';
+import type { Bake, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 
 /** Of one worker: more ends within bake times than `bake.restarts` can tolerate, and as many others as a comparison needs. */
 const maxAttributedEnds = 104;
@@ -218,7 +218,7 @@ function newestEnds(ends: readonly ProcessEnd[]): readonly ProcessEnd[] {
 /** Equal rates differ by chance from one time to the next, so only more than this multiple is a sign of a faulty release. */
 const ordinaryFactor = 2;
 /** Fewer may be restarts by a person, and show no rate for a longer time than the one in which they were seen. */
-const minEndsOfRate = 3;
+export const minEndsOfRate = 3;
 
 export interface OrdinaryEndsOptions {
   /** Bake time: the longest time before the swap that is compared, because an older load shows less about the present one. */
@@ -261,4 +261,16 @@ export function isInBake({ atMs, hadNotTaken }: ProcessEnd, { startedAtMs }: Bak
 /** @returns milliseconds that the process ran, from the later of its start and the swap */
 export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
   return Math.min(livedMs, atMs - startedAtMs);
+}
+
+/** @returns true where Writ notified the process of the entry; a process that a notification made was not notified itself */
+export function wasProcessNotified(
+  entry: Pick<WorkerLedger, 'notifiedAtMs' | 'replacedAtMs'> | undefined,
+): boolean {
+  return entry?.notifiedAtMs !== undefined && entry.replacedAtMs === undefined;
+}
+
+/** @returns the member of the entry of a process that replaces the one of this entry */
+export function precedingNotice(entry: WorkerLedger | undefined): Pick<WorkerLedger, 'followsNotified'> {
+  return wasProcessNotified(entry) ? { followsNotified: true } : {};
 }

@@ -53,9 +53,19 @@ export function successorNoticeAtMs(
  */
 function endsWithoutNotice(ends: readonly ProcessEnd[], forMs: number): boolean {
   const recent = ends.slice(-recentEnds);
+  const shortestMs = Math.min(...recent.filter((one) => one.wasNotified === true).map((one) => one.livedMs));
+  // A process that ends right after its start shows nothing about those that ran until they were notified.
   const isWithout = (one: ProcessEnd | undefined): boolean =>
-    one !== undefined && isShort(one, forMs) && one.wasNotified !== true;
+    one !== undefined &&
+    isShort(one, forMs) &&
+    one.wasNotified !== true &&
+    isComparable(one.livedMs, shortestMs);
   return recent.some((one, index) => isWithout(one) && isWithout(recent[index + 1]));
+}
+
+/** @param shortestMs of the notified processes; infinite without one */
+function isComparable(livedMs: number, shortestMs: number): boolean {
+  return !Number.isFinite(shortestMs) || livedMs * 2 >= shortestMs;
 }
 
 function noticeInBakeAtMs(inBake: readonly ProcessEnd[], forMs: number): number {

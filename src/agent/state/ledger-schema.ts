@@ -58,7 +58,7 @@ export const ledgerSchema: object = record({
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
       ...{ 'notNowSinceMs?': number, 'replacedAtMs?': number, 'soonReplacedAtMs?': number },
-      ...{ 'soonReplacements?': number },
+      ...{ 'soonReplacements?': number, 'followsNotified?': { const: true } },
       'secondProbe?': record({ atMs: number, wrong: number }),
       'probed?': record({
         ...{

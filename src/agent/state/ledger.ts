@@ -56,6 +56,8 @@ export interface WorkerLedger {
   readonly atMs: number;
   /** The identity of the process that answered: another process of the same worker has not confirmed anything. */
   readonly process?: string;
+  /** Writ had notified the process that this one replaced. */
+  readonly followsNotified?: true;
   /** The worker was absent or another process when the others were notified, so its generation is unknown. */
   readonly appeared?: true;
   /** Pending action: the worker may use a generation that only a restart replaces, so it is notified until it answers. */

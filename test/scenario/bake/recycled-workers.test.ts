@@ -1,6 +1,7 @@
 // A worker with processes that end by themselves, with any release, and that a supervisor without a record replaces.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { settleInTurn } from '../../kit/agent/settle-now.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
 const second = 1000;
@@ -35,6 +36,53 @@ describe('a worker with processes that end every few seconds', () => {
     await recycle(30, 24 * second);
     await host.take(2);
     await recycle(80, 16 * second);
+    assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
+  });
+
+  it('is notified again, also where its members are read before its processes are observed, until a release settles', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using host = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 30_000, restarts: 2 } }] });
+    const recycle = async (times: number): Promise<void> => {
+      for (let count = 0; count < times; count += 1) {
+        await settleInTurn(host.test.host);
+        await host.live(8 * second);
+        driver.replace('a');
+      }
+    };
+    await host.take(1);
+    await host.pass(40 * second);
+    await recycle(8);
+    await host.take(2);
+    await recycle(60);
+    assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
+  });
+
+  it('keeps a release where a supervisor recorded as many abnormal ends before the swap', async () => {
+    const driver = supervisedDriver(['a'], 'recorded');
+    using host = bakingHost(driver);
+    await host.take(1);
+    await host.pass(bakeMs + 10 * second);
+    for (let count = 0; count < 40; count += 1) {
+      await host.live(40 * second);
+      driver.replace('a');
+      if (count === 14) await host.take(2);
+    }
+    assert.deepEqual([host.active(), host.restores.length], ['2', 0]);
+  });
+
+  it('settles the second release of a new host, because the ends after the failure of the first one are ordinary', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using host = bakingHost(driver);
+    const recycle = async (times: number): Promise<void> => {
+      for (let count = 0; count < times; count += 1) {
+        await host.live(16 * second);
+        driver.replace('a');
+      }
+    };
+    await host.take(1);
+    await recycle(50);
+    await host.take(2);
+    await recycle(90);
     assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
   });
 

@@ -283,6 +283,8 @@ describe('successorNoticeAtMs', () => {
     assert.notEqual(noticeAtMs([without, without, ...many]), 0, 'long ago');
     assert.notEqual(noticeAtMs([without, { ...without, livedMs: forMs }, ...row]), 0, 'a long run');
     assert.notEqual(noticeAtMs([without, { ...without, kind: 'clean' }, ...row]), 0, 'a person');
+    const atStart = { ...without, livedMs: 1200 };
+    assert.notEqual(noticeAtMs([...row, atStart, atStart, {}]), 0, 'each ended right after its start');
   });
 
   it('counts a process that ran for less than ten minutes also where the bake time is shorter', () => {
