@@ -93,6 +93,7 @@ function wasNotified(
   { process }: Pick<ObservedRun, 'process'>,
 ): boolean {
   const last = answeringProcess(worker.process);
-  if (last !== known.process) return worker.followsNotified === true && last === process;
-  return wasProcessNotified(worker);
+  // A driver may find no process when the notification begins: then it may have been this one.
+  if (last === known.process || last === '') return wasProcessNotified(worker);
+  return worker.followsNotified === true && last === process;
 }
