@@ -1,4 +1,4 @@
-// The commands about an agent that ask it for no cycle, as a user runs them, against one that answers from a script.
+// The commands about an agent that request no cycle, as a user runs them, against a scripted agent.
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 describe('writ status', () => {
-  it('shows the report, for people and as JSON', async () => {
+  it('prints the status report as text, and as JSON with --json', async () => {
     const people = await withAgent(['status'], () => [statusReport()]);
     assert.equal(people.run.exitCode, 0, people.run.stderr);
     assert.match(people.run.stdout, /^ACTIVE {2}generation 18 is active {4}edge-fra1-03\n/);
@@ -28,7 +28,7 @@ describe('writ status', () => {
     );
   });
 
-  it('finds the socket of a configuration with a mistake further down', async () => {
+  it('connects to the socket of a configuration that has a mistake elsewhere', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, `run: ${dir.path}\nnonsense: 1\n`);
@@ -39,7 +39,7 @@ describe('writ status', () => {
 });
 
 describe('writ history', () => {
-  it('prints as many lines as asked for, and reads more entries for them', async () => {
+  it('prints as many lines as -n asks for, and requests more entries for them', async () => {
     const answer = () => [...historyEntries, ...historyEntries, { type: 'end' }];
     const { run, requests } = await withAgent(['history', '-n', '3'], answer);
     assert.equal(run.exitCode, 0, run.stderr);
@@ -49,7 +49,7 @@ describe('writ history', () => {
     assert.equal((entries as unknown[]).length, 3);
   });
 
-  it('shows all of one cycle', async () => {
+  it('prints every line of the cycle that --cycle names', async () => {
     const { run, requests } = await withAgent(['history', '--cycle', 'c-7f20'], () => [
       historyEntries[1]!,
       { type: 'end' },
@@ -58,7 +58,7 @@ describe('writ history', () => {
     assert.match(run.stdout, /block\.rpz:214: invalid IPv4 address/);
   });
 
-  it('says when there is no such cycle', async () => {
+  it('exits 2 with USAGE when no cycle has the id of --cycle', async () => {
     const { run } = await withAgent(['history', '--cycle', 'c-1', '--json'], () => [{ type: 'end' }]);
     assert.equal(run.exitCode, 2);
     assert.equal(jsonOf(run)['code'], 'USAGE');
@@ -66,7 +66,7 @@ describe('writ history', () => {
 });
 
 describe('writ config show', () => {
-  it('prints each value with where it comes from', async () => {
+  it('prints each value with its source: the file or the default', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\npoll: { every: 1m }\n`);
@@ -78,7 +78,7 @@ describe('writ config show', () => {
     assert.equal(jsonOf(script)['type'], 'config-show.result');
   });
 
-  it('names every mistake of a file, also as JSON', async () => {
+  it('names every mistake of a file, also with --json', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, `unheard: 1\nbundles: []\n`);
@@ -97,7 +97,7 @@ describe('writ config show', () => {
 });
 
 describe('writ config show of a proxy', () => {
-  it('shows the path of its credentials, and nothing of their content', async () => {
+  it('prints the path of the credentials file, and nothing of its content', async () => {
     using dir = tempDir();
     const [config, credentialsFile] = [dir.join('agent.yaml'), dir.join('proxy.credentials')];
     writeFileSync(credentialsFile, 'anna:unspoken-word\n', { mode: 0o600 });
@@ -113,9 +113,9 @@ describe('writ config show of a proxy', () => {
   });
 });
 
-describe('somebody whom the agent does not let in', () => {
-  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
-  it('is given the command to paste, with its configuration', asRoot, async () => {
+describe('a user without the right to connect to the agent', () => {
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
+  it('receives the command with sudo and --config to paste', asRoot, async () => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
     const config = dir.join('agent.yaml');

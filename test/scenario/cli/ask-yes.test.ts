@@ -1,4 +1,4 @@
-// The y/N question as a person meets it, at a terminal of its own: no is the default, and leaves everything alone.
+// The y/N question at a terminal of its own: the default is no, and changes nothing.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.js';
@@ -11,25 +11,25 @@ import { needs } from '../../kit/programs/real-programs.js';
 import { makeTeam } from '../../kit/repository/delegated-repository.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
 
-const one = { clock: systemClock, rootKeys: 1, rootThreshold: 1 };
+const oneRootKey = { clock: systemClock, rootKeys: 1, rootThreshold: 1 };
 
-async function collectable(dir: TempDir) {
-  const repository = sampleRepository(dir, one);
+async function prepareGc(dir: TempDir) {
+  const repository = sampleRepository(dir, oneRootKey);
   for (const file of ['one', 'two']) await repository.publish({ file });
   const { directory } = repository;
   const args = ['repo', 'gc', '--repository', directory, '--keep', '1', '--grace', '1ms'];
   return { directory, args, question: /Remove 5 files, [^?]*\? \[y\/N\] /, done: /REMOVED.* 5 files/ };
 }
 
-function delegable(dir: TempDir) {
-  const { directory, keys } = sampleRepository(dir, one);
+function prepareDelegation(dir: TempDir) {
+  const { directory, keys } = sampleRepository(dir, oneRootKey);
   const team = makeTeam(dir, 'dns-team');
   const places = ['--repository', directory, '--keys', keys, '--key', `${team.keys}/dns-team.key`];
   const args = ['delegate', 'dns-team', '--paths', 'dns-x/*', ...places];
   return { directory, args, question: /Delegate to dns-team\? \[y\/N\] /, done: /DELEGATED.* dns-team/ };
 }
 
-async function retirable(dir: TempDir) {
+async function prepareRetirement(dir: TempDir) {
   const directory = dir.join('fleet');
   await using bench = await fleetBench(directory, fakeClock());
   const { id, token } = await bench.token();
@@ -43,13 +43,17 @@ async function retirable(dir: TempDir) {
   };
 }
 
-const commands = { 'repo gc': collectable, delegate: delegable, 'fleet host retire': retirable };
+const commands = {
+  'repo gc': prepareGc,
+  delegate: prepareDelegation,
+  'fleet host retire': prepareRetirement,
+};
 
-describe('a question that is answered at a terminal', needs('script', 'bsdutils'), () => {
-  for (const [name, made] of Object.entries(commands)) {
-    it(`lets ${name} go on at y, and at nothing else`, async () => {
+describe('a y/N question at a terminal', needs('script', 'bsdutils'), () => {
+  for (const [name, prepare] of Object.entries(commands)) {
+    it(`lets ${name} continue only after y`, async () => {
       using dir = tempDir();
-      const { directory, args, question, done } = await made(dir);
+      const { directory, args, question, done } = await prepare(dir);
       const before = directoryState(directory);
       for (const typed of ['', 'n', 'yess', 'ok']) {
         const run = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
@@ -72,13 +76,13 @@ describe('a question that is answered at a terminal', needs('script', 'bsdutils'
     });
   }
 
-  it('names the host and its key before it is retired alone', async () => {
+  it('names the host and its key before a single host is retired', async () => {
     using dir = tempDir();
-    const { directory } = await retirable(dir);
+    const { directory } = await prepareRetirement(dir);
     const args = ['fleet', 'host', 'retire', 'web-1', '--store', directory];
-    const left = await writOnTerminal(args, [{ question: '[y/N]', typed: 'n' }]);
-    assert.match(left.screen, /Retire web-1 \([0-9a-f]{12}\)\? /);
-    assert.match(left.screen, /NOT CHANGED.* web-1/);
+    const declined = await writOnTerminal(args, [{ question: '[y/N]', typed: 'n' }]);
+    assert.match(declined.screen, /Retire web-1 \([0-9a-f]{12}\)\? /);
+    assert.match(declined.screen, /NOT CHANGED.* web-1/);
     const retired = await writOnTerminal(args, [{ question: '[y/N]', typed: 'y' }]);
     assert.match(retired.screen, /RETIRED.* web-1 /);
   });

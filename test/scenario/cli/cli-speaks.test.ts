@@ -1,5 +1,5 @@
-// How `writ pull` speaks on a real host: the answer on stdout, the narration on stderr, one exit code an outcome,
-// one JSON object for scripts, and not one escape sequence where no terminal is.
+// The output of `writ pull` on a real host: the result on stdout, the steps on stderr, one exit code for each outcome,
+// one JSON object for scripts, and no escape sequence without a terminal.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const escapeCharacter = '\u001b';
 const policyFile = ({ paths }: InstalledHost): string => join(paths.current, 'dns-edge', 'block.rpz');
 
 describe('writ pull without an agent', () => {
-  it('answers on stdout and tells its steps on stderr, a line each, without an escape sequence', async () => {
+  it('prints its result on stdout and one line for each step on stderr, without an escape sequence', async () => {
     using host = copyHost(installed);
     const run = await host.writ('pull');
     assert.equal(run.exitCode, 0, run.stderr);
@@ -40,29 +40,29 @@ describe('writ pull without an agent', () => {
     assert.ok(!`${run.stdout}${run.stderr}`.includes(escapeCharacter));
   });
 
-  it('says unchanged the second time, and touches nothing', async () => {
+  it('reports UNCHANGED for the same release, and writes nothing but the lock', async () => {
     using host = copyHost(installed);
     await host.writ('pull');
-    const stands = directoryState(host.paths.state);
+    const before = directoryState(host.paths.state);
     const run = await host.writ('pull', '-q');
     assert.deepEqual([run.exitCode, run.stderr], [0, '']);
     assert.equal(run.stdout, 'UNCHANGED generation 2 is active (dns-edge 2)\n');
-    const { lock: _lock, ...later } = directoryState(host.paths.state);
-    const { lock: _before, ...earlier } = stands;
-    assert.deepEqual(later, earlier);
+    const { lock: _lockAfter, ...after } = directoryState(host.paths.state);
+    const { lock: _lockBefore, ...expected } = before;
+    assert.deepEqual(after, expected);
   });
 
-  it('with --force fetches and verifies again, and leaves a whole, current tree as it is', async () => {
+  it('downloads and verifies again with --force, and keeps an intact, current tree unchanged', async () => {
     using host = copyHost(installed);
     await host.writ('pull');
-    const stands = directoryState(host.paths.policy);
+    const before = directoryState(host.paths.policy);
     const run = await host.writ('pull', '--force', '--json');
     const { outcome, exitCode, changed, generation, trigger } = jsonOf(run);
     assert.deepEqual([outcome, exitCode, changed, generation, trigger], ['unchanged', 0, false, 2, 'force']);
-    assert.deepEqual(directoryState(host.paths.policy), stands);
+    assert.deepEqual(directoryState(host.paths.policy), before);
   });
 
-  it('with --force makes a new generation of a tree that somebody has edited', async () => {
+  it('makes a new generation with --force in place of an edited tree', async () => {
     using host = copyHost(installed);
     await host.writ('pull');
     const edited = readlinkSync(host.paths.current);
@@ -72,13 +72,13 @@ describe('writ pull without an agent', () => {
     assert.deepEqual([outcome, changed, fromGeneration], ['activated', true, 2], run.stdout);
     assert.notEqual(readlinkSync(host.paths.current), edited);
     assert.equal(readFileSync(policyFile(host), 'utf8'), 'version 2\n');
-    // Readers may hold the old tree: it is replaced, never repaired under them.
+    // Readers may have the old tree open, so it is replaced and never repaired in place.
     const old = join(host.paths.policy, edited, 'dns-edge', 'block.rpz');
     assert.equal(readFileSync(old, 'utf8'), 'version evil\n');
   });
 });
 
-interface Speech {
+interface PullCase {
   readonly exit: number;
   readonly outcome: string;
   readonly block: RegExp;
@@ -93,7 +93,7 @@ const check = (...run: string[]) => ({
 });
 const load = (...run: string[]) => ({ workers: [{ name: 'resolver', uses: ['dns-edge'], load: { run } }] });
 
-const speeches: Readonly<Record<string, Speech>> = {
+const pullCases: Readonly<Record<string, PullCase>> = {
   activated: {
     exit: 0,
     outcome: 'activated',
@@ -110,7 +110,7 @@ const speeches: Readonly<Record<string, Speech>> = {
     generation: 1,
     config: () => check('/nonexistent/checker'),
   },
-  'a check that says no': {
+  'a check that rejects the release': {
     exit: 3,
     outcome: 'rejected',
     block:
@@ -119,7 +119,7 @@ const speeches: Readonly<Record<string, Speech>> = {
     generation: 1,
     config: () => check('sh', '-c', 'echo line 214: invalid address; exit 1'),
   },
-  'a worker that is not there': {
+  'an unreachable worker': {
     exit: 4,
     outcome: 'degraded',
     block:
@@ -136,7 +136,7 @@ const speeches: Readonly<Record<string, Speech>> = {
       ],
     }),
   },
-  'a loader that says no': {
+  'a loader that fails': {
     exit: 5,
     outcome: 'rolled-back',
     block: /^ROLLED BACK {2}generation 1 is active again after [\d.]+ s \[LOADER_FAILED\]\n/,
@@ -144,7 +144,7 @@ const speeches: Readonly<Record<string, Speech>> = {
     generation: 1,
     config: () => load('sh', '-c', 'grep -q "version 1" {bundle}/block.rpz'),
   },
-  'a check that says not now': {
+  'a check that defers the release': {
     exit: 8,
     outcome: 'deferred',
     block: /^DEFERRED {2}dns-edge 2 \[CHECK_DEFERRED\]\n[\s\S]*Generation 1 \(dns-edge 1\) stays active/,
@@ -155,25 +155,25 @@ const speeches: Readonly<Record<string, Speech>> = {
 };
 
 describe('the exit code and the last block of writ pull', () => {
-  for (const [name, speech] of Object.entries(speeches)) {
-    it(`are ${speech.exit} and ${speech.outcome} for ${name}`, async () => {
+  for (const [name, expected] of Object.entries(pullCases)) {
+    it(`are ${expected.exit} and ${expected.outcome} for ${name}`, async () => {
       for (const json of [[], ['--json']]) {
         using host = copyHost(installed);
         mkdirSync(host.dir.join('control'));
         await leaveStaleSocket(host.dir.join('control', '1'));
-        host.configure(speech.config(host));
+        host.configure(expected.config(host));
         const run = await host.writ('pull', '-q', ...json);
-        assert.equal(run.exitCode, speech.exit, run.stdout + run.stderr);
-        assert.equal(readFileSync(policyFile(host), 'utf8'), `version ${speech.generation}\n`);
+        assert.equal(run.exitCode, expected.exit, run.stdout + run.stderr);
+        assert.equal(readFileSync(policyFile(host), 'utf8'), `version ${expected.generation}\n`);
         assert.equal(run.stderr, '');
         if (json.length === 0) {
-          assert.match(run.stdout, speech.block);
-          assert.equal(run.stdout.match(/^Next: /gm)?.length ?? 0, speech.next);
+          assert.match(run.stdout, expected.block);
+          assert.equal(run.stdout.match(/^Next: /gm)?.length ?? 0, expected.next);
         } else {
           const { outcome, exitCode, schema, type } = jsonOf(run);
           assert.deepEqual(
             [outcome, exitCode, schema, type],
-            [speech.outcome, speech.exit, 1, 'pull.result'],
+            [expected.outcome, expected.exit, 1, 'pull.result'],
           );
         }
       }
@@ -181,14 +181,14 @@ describe('the exit code and the last block of writ pull', () => {
   }
 });
 
-describe('a command line that is not understood', () => {
-  it('gets the command that was meant, on stderr, and 2', async () => {
+describe('an invalid command line', () => {
+  it('exits 2, with the likely command as a hint on stderr', async () => {
     const run = await runWrit(['pul']);
     assert.deepEqual([run.exitCode, run.stdout], [2, '']);
     assert.match(run.stderr, /^error\[USAGE\]: [^\n]*pul[^\n]*\nhint: [^\n]*pull[^\n]*\n$/);
   });
 
-  it('gets one JSON object on stdout where a script asked', async () => {
+  it('prints one JSON object on stdout with --json', async () => {
     for (const args of [['pul'], ['pull', '--forc'], ['pull', '--exit-unchanged', 'x'], []]) {
       const run = await runWrit([...args, '--json']);
       assert.deepEqual([run.exitCode, run.stderr], [2, ''], args.join(' '));
@@ -198,7 +198,7 @@ describe('a command line that is not understood', () => {
   });
 });
 
-describe('on a terminal', needs('script', 'bsdutils'), () => {
+describe('writ pull on a terminal', needs('script', 'bsdutils'), () => {
   const pullOnTerminal = (host: InstalledHost, env: Readonly<Record<string, string>>): string => {
     const command = [process.execPath, writProgram, 'pull', '--config', host.config].join(' ');
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
@@ -209,7 +209,7 @@ describe('on a terminal', needs('script', 'bsdutils'), () => {
     return stdout;
   };
 
-  it('colours repeat the word, and NO_COLOR takes them away', () => {
+  it('colours the outcome and keeps its word, and NO_COLOR removes the colours', () => {
     using plain = copyHost(installed);
     using coloured = copyHost(installed);
     const isColour = new RegExp(`${escapeCharacter}\\[\\d+m`);

@@ -1,6 +1,6 @@
-// Every code of trust and transport, wherever somebody looks: the cycle's result and exit code, the log line, status,
-// health, history and `--json`; the policy is untouched, and the next good answer ends the alarm. The codes come from
-// the catalogue itself, so that a new one is held to this too. That each is raised where it must be is held elsewhere.
+// Every code of trust and transport is in each report: the cycle's result and exit code, the log line, status, health,
+// history and `--json`. The policy is unchanged, and the next valid response ends the problem. The codes come from the
+// catalogue itself, so that a new code is tested too. Other tests check that each code is raised in the right case.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
@@ -25,9 +25,9 @@ import { logLines } from '../../kit/assert/log-lines.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
-/** Not raised by a refresh or a download: each has a test of its own. */
-const others: readonly ErrorCode[] = [
-  // Of this host's configuration, as TLS_INVALID.
+/** Codes that no refresh or download raises: each has a test of its own. */
+const notOfTransport: readonly ErrorCode[] = [
+  // A fault of this host's configuration, like TLS_INVALID.
   'PROXY_INVALID',
   'CLOCK_BEHIND',
   'UNTRUSTED_ACTIVE',
@@ -41,20 +41,20 @@ const others: readonly ErrorCode[] = [
 
 const all = Object.keys(errorCodes) as ErrorCode[];
 const section = all.slice(all.indexOf('METADATA_MALFORMED'), all.indexOf('ARCHIVE_MALFORMED'));
-const codes = section.filter((code) => !others.includes(code));
-const ofArchives = codes.filter((code) => /^(TARGET|DOWNLOAD)_/.test(code));
-const ofMetadata = codes.filter((code) => !code.startsWith('TARGET_'));
+const codes = section.filter((code) => !notOfTransport.includes(code));
+const archiveCodes = codes.filter((code) => /^(TARGET|DOWNLOAD)_/.test(code));
+const metadataCodes = codes.filter((code) => !code.startsWith('TARGET_'));
 
-type Where = 'fetch' | 'stream';
+type FailedCall = 'fetch' | 'stream';
 
-/** A source that fails with a code, in one of its two ways, as long as it is told to. */
-function failing(trouble: {
+/** A source whose `fetch` or `stream` fails with the code of `fault`, as long as `fault` has one. */
+function failing(fault: {
   code?: ErrorCode;
-  where: Where;
+  call: FailedCall;
 }): (source: RepositorySource) => RepositorySource {
-  const fail = (where: Where): void => {
-    if (trouble.code !== undefined && trouble.where === where)
-      throw new WritError(trouble.code, 'made up', { facts: { role: 'timestamp' } });
+  const fail = (call: FailedCall): void => {
+    if (fault.code !== undefined && fault.call === call)
+      throw new WritError(fault.code, 'made up', { facts: { role: 'timestamp' } });
   };
   return (source) => ({
     ...source,
@@ -78,14 +78,14 @@ function cycle(host: Host): Promise<CycleEnd> {
   return syncCycle(host, { cycle: newCycleId(), trigger: 'poll', force: 'no', signal });
 }
 
-async function activeHost(trouble: { code?: ErrorCode; where: Where }): Promise<TestHost> {
-  const test = testHost({ source: failing(trouble) });
+async function activeHost(fault: { code?: ErrorCode; call: FailedCall }): Promise<TestHost> {
+  const test = testHost({ source: failing(fault) });
   await publishNext(test, 5);
   assert.equal((await test.pull()).outcome, 'activated');
   return test;
 }
 
-function isSeen(test: TestHost, host: Host, end: CycleEnd, code: ErrorCode) {
+function assertReported(test: TestHost, host: Host, end: CycleEnd, code: ErrorCode) {
   const { result } = end;
   assert.ok(has(result.problems, code), `${code} in the result: ${result.problems.map((one) => one.code)}`);
   assert.deepEqual([result.exitCode, result.changed], [1, false]);
@@ -111,29 +111,29 @@ function isSeen(test: TestHost, host: Host, end: CycleEnd, code: ErrorCode) {
   return report;
 }
 
-async function failsWith(where: Where, code: ErrorCode) {
-  const trouble: { code?: ErrorCode; where: Where } = { where };
-  using test = await activeHost(trouble);
+async function failsWith(call: FailedCall, code: ErrorCode) {
+  const fault: { code?: ErrorCode; call: FailedCall } = { call };
+  using test = await activeHost(fault);
   const { log, named } = logLines();
   const host = { ...test.host, log };
   await publishNext(test, 6);
-  trouble.code = code;
-  const stands = standingPolicy(test.host.paths);
+  fault.code = code;
+  const assertPolicyUnchanged = standingPolicy(test.host.paths);
   const end = await cycle(host);
   createRecorder().record(host, end, {});
-  stands();
+  assertPolicyUnchanged();
   const logged = named('cycle ended')[0]?.['result'] as CycleResult | undefined;
   assert.ok(has(logged?.problems, code), 'in the log');
-  const report = isSeen(test, host, end, code);
-  delete trouble.code;
-  const well = await cycle(host);
-  assert.equal(well.result.outcome, 'activated');
-  assert.equal(well.refresh?.error, undefined);
+  const report = assertReported(test, host, end, code);
+  delete fault.code;
+  const recovered = await cycle(host);
+  assert.equal(recovered.result.outcome, 'activated');
+  assert.equal(recovered.refresh?.error, undefined);
   return report;
 }
 
-describe('a refresh that fails is seen by its code', () => {
-  for (const code of ofMetadata) {
+describe('a failed refresh is reported with its code in result, log, history, status and health', () => {
+  for (const code of metadataCodes) {
     it(code, async () => {
       const report = await failsWith('fetch', code);
       const { state, failing: attempts, refused } = report.freshness;
@@ -147,8 +147,8 @@ describe('a refresh that fails is seen by its code', () => {
   }
 });
 
-describe('a download that fails is seen by its code, and says nothing of the metadata', () => {
-  for (const code of ofArchives) {
+describe('a failed download is reported with its code, and the metadata stays fresh', () => {
+  for (const code of archiveCodes) {
     it(code, async () => {
       const report = await failsWith('stream', code);
       assert.deepEqual([report.freshness.state, report.freshness.failing], ['fresh', undefined]);

@@ -1,4 +1,4 @@
-// The commands that ask an agent for a cycle, as a user runs them, against one that answers from a script.
+// The commands that request a cycle from an agent, as a user runs them, against a scripted agent.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ const steps = [
   { type: 'step.finished', cycle: 'c-7f20', step: 'canary', verdict: 'skip', text: '', durationMs: 0 },
 ];
 
-/** A command whose user presses Ctrl-C when the agent has its request. */
+/** A command whose user presses Ctrl-C after the agent received its request. */
 async function interrupted(command: string, answer: readonly object[]) {
   using dir = tempDir();
   const config = dir.join('agent.yaml');
@@ -42,7 +42,7 @@ async function interrupted(command: string, answer: readonly object[]) {
     },
     afterwards: 'hang',
   });
-  // Its first step is printed once the command has read it: from then on the cycle has begun for it too.
+  // The command prints the first step after it read it. From then on it knows that its cycle has begun.
   child.stderr.once('data', () => child.kill('SIGINT'));
   let stdout = '';
   child.stdout.on('data', (chunk: Buffer) => {
@@ -53,16 +53,16 @@ async function interrupted(command: string, answer: readonly object[]) {
 }
 
 describe('writ pull', () => {
-  it('asks the agent, tells its steps on stderr and its result on stdout', async () => {
+  it('sends the request to the agent, and prints its steps on stderr and its result on stdout', async () => {
     const { run, requests } = await withAgent(['pull'], () => [...steps, cycleResult('activated')]);
     assert.equal(run.exitCode, 0, run.stderr);
     assert.deepEqual(requests, [{ type: 'pull', force: false, by: 'anna' }]);
     assert.equal(run.stdout, 'ACTIVATED generation 18 (dns-edge 42, 4f1c2e9) in 1.1 s\n');
-    // No terminal: one line a finished step, an RFC 3339 time, tabs.
+    // Without a terminal: one line for each finished step, with an RFC 3339 time and tabs.
     assert.match(run.stderr, /^\d{4}-\d\d-\d\dT[\d:.]+Z\trefresh\tok\ttimestamp v1310\t[\d.]+ s\n$/);
   });
 
-  it('exits with the outcome and names the configuration in its next step', async () => {
+  it('exits with the code of the outcome, and names the configuration in the next command', async () => {
     const result = cycleResult('rejected', {
       bundles: [bundleResult('rejected', { problem: checkFailed })],
       problems: [checkFailed],
@@ -73,7 +73,7 @@ describe('writ pull', () => {
     assert.ok(run.stdout.endsWith(`Next: writ history --cycle c-7f20 --config ${config}\n`), run.stdout);
   });
 
-  it('answers one JSON object, with code and hint when it failed', async () => {
+  it('prints one JSON object with --json, with code and hint after a failure', async () => {
     const result = cycleResult('rejected', {
       bundles: [bundleResult('rejected', { problem: checkFailed })],
       problems: [checkFailed],
@@ -99,14 +99,14 @@ describe('writ pull', () => {
     );
   });
 
-  it('exits as asked when nothing changed, and only then', async () => {
+  it('exits with the code of --exit-unchanged only when nothing changed', async () => {
     const unchanged = await withAgent(['pull', '--exit-unchanged', '77'], () => [cycleResult('unchanged')]);
     assert.equal(unchanged.run.exitCode, 77);
     const activated = await withAgent(['pull', '--exit-unchanged', '77'], () => [cycleResult('activated')]);
     assert.equal(activated.run.exitCode, 0);
   });
 
-  it('passes on what the agent cannot do', async () => {
+  it('exits with the code of an error that the agent returns', async () => {
     const { run } = await withAgent(['pull', '--json'], () => [
       {
         type: 'error',
@@ -120,20 +120,20 @@ describe('writ pull', () => {
     assert.equal(jsonOf(run)['code'], 'AGENT_STOPPING');
   });
 
-  it('warns once when the agent has another version', async () => {
+  it('warns once when the agent has a different version', async () => {
     const { run } = await withAgent(['pull', '-q'], () => [cycleResult('unchanged')], { version: '9.9.9' });
     assert.equal(run.exitCode, 0);
     assert.equal(run.stderr.split('\n').filter((line) => line.startsWith('warning')).length, 1);
     assert.match(run.stderr, /9\.9\.9/);
   });
 
-  it('says on Ctrl-C that the cycle goes on, and exits with 130', async () => {
+  it('exits 130 on Ctrl-C, and prints that the cycle continues', async () => {
     const { exitCode, stdout } = await interrupted('pull', steps);
     assert.equal(exitCode, 130);
     assert.match(stdout, /^INTERRUPTED .*continues/);
   });
 
-  it('says on Ctrl-C that it is given up while the cycle of another request runs', async () => {
+  it('exits 130 on Ctrl-C while the cycle of another request runs, and prints that the agent abandons this request', async () => {
     const other = { cycle: 'c-1111', step: 'fetch' } as const;
     const { exitCode, stdout } = await interrupted('pull', [
       { type: 'cycle.awaited', trigger: 'poll', ...other },
@@ -144,13 +144,13 @@ describe('writ pull', () => {
   });
 
   for (const command of ['pull', 'reload', 'rollback'])
-    it(`says on Ctrl-C that an order that has not begun is given up: ${command}`, async () => {
+    it(`exits 130 on Ctrl-C before its cycle starts, and prints that the agent abandons the request: ${command}`, async () => {
       const { exitCode, stdout } = await interrupted(command, []);
       assert.equal(exitCode, 130);
       assert.match(stdout, /^INTERRUPTED .*waiting for its turn; the agent gives up/);
     });
 
-  it('refuses a configuration that is not there', async () => {
+  it('exits 2 with CONFIG_UNREADABLE when the configuration is missing', async () => {
     const run = await runWrit(['pull', '--config', '/nonexistent/agent.yaml', '--json']);
     assert.equal(run.exitCode, 2);
     assert.equal(jsonOf(run)['code'], 'CONFIG_UNREADABLE');
@@ -165,7 +165,7 @@ describe('writ rollback', () => {
     generation: 17,
   });
 
-  it('asks for the previous generation, or for the one that is named', async () => {
+  it('requests the previous generation, or the one that is named', async () => {
     const previous = await withAgent(['rollback'], () => [back]);
     assert.equal(previous.run.exitCode, 0, previous.run.stderr);
     assert.deepEqual(previous.requests, [{ type: 'rollback', by: 'anna' }]);
@@ -176,7 +176,7 @@ describe('writ rollback', () => {
     assert.equal(jsonOf(named.run)['type'], 'rollback.result');
   });
 
-  it('refuses what is no generation before it asks anybody', async () => {
+  it('exits 2 for an invalid generation or reason, and sends no request', async () => {
     for (const args of [
       ['rollback', '--', '-1'],
       ['rollback', 'latest'],

@@ -1,4 +1,4 @@
-// `writ diff` as a person runs it: between kept generations without a server, and against the server with nothing changed.
+// `writ diff`: between retained generations without a server, and against the server without a change of the host.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ async function siteWithTwo(dir: TempDir): Promise<WritSite> {
 const leftovers = (): string[] => fs.readdirSync(tmpdir()).filter((name) => name.startsWith('writ-diff-'));
 
 describe('writ diff', () => {
-  it('compares kept generations, without a server', async () => {
+  it('compares retained generations without a server', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.rmSync(site.repository.directory, { recursive: true });
@@ -61,7 +61,7 @@ describe('writ diff', () => {
     assert.match(stdout, /^DIFFERENT {2}generation 2 -> 1: /);
   });
 
-  it('answers 2 where it cannot tell, never 1', async () => {
+  it('exits 2, never 1, when it cannot compare', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     for (const args of [['7'], ['one'], ['1', '--server']]) {
@@ -76,7 +76,7 @@ describe('writ diff', () => {
     assert.deepEqual(leftovers(), []);
   });
 
-  it('exits with 130 when it is interrupted, and not as one that could not tell', async () => {
+  it('exits 130 with INTERRUPTED, not 2, when it is interrupted', async () => {
     using dir = tempDir();
     await using silent = await httpFixture(() => undefined);
     await using diff = writSite(dir, { repository: silent.url }).start('diff', '--server', '--json');
@@ -86,7 +86,7 @@ describe('writ diff', () => {
     assert.deepEqual([exitCode, JSON.parse(stdout).code], [130, 'INTERRUPTED']);
   });
 
-  it('says what the server would change, beside a running agent, and changes nothing', async () => {
+  it('prints what the server would change while an agent runs, and changes nothing', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     await using _agent = await site.agent();
@@ -111,7 +111,7 @@ describe('writ diff', () => {
     assert.deepEqual(leftovers(), []);
   });
 
-  it('fetches nothing that this host has', async () => {
+  it('downloads no archive of a release that this host has', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.rmSync(join(site.repository.directory, 'targets'), { recursive: true });
@@ -119,7 +119,7 @@ describe('writ diff', () => {
     assert.deepEqual([outcome, bundles], ['same', []]);
   });
 
-  it('keeps control characters of files from the terminal', async () => {
+  it('escapes control characters of files', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     await site.repository.publish({ ...zone(2), 'block.rpz': '; zone\nversion \u001b[2Jx\u202e\u0007\n' });
@@ -128,7 +128,7 @@ describe('writ diff', () => {
     assert.ok(!stdout.includes('\u001b'));
   });
 
-  it('shows no text of a file that is not what was signed', async () => {
+  it('prints no content of a file that is damaged on disk', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.writeFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), '; zone\nversion X\n');
@@ -137,7 +137,7 @@ describe('writ diff', () => {
     assert.ok(!stdout.includes('version X'));
   });
 
-  it('refuses a server that is older than what this host knows', async () => {
+  it('exits 2 with METADATA_ROLLBACK for a server with older metadata than this host has', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     await site.repository.publish(zone(1));
@@ -150,7 +150,7 @@ describe('writ diff', () => {
     assert.deepEqual([exitCode, code], [2, 'METADATA_ROLLBACK']);
   });
 
-  it('says that nothing is kept on a host that never pulled', async () => {
+  it('exits 2 with USAGE on a host that never pulled', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     for (const args of [['1', '2'], ['1'], []]) {

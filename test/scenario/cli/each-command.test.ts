@@ -1,5 +1,5 @@
-// Each command once as a person runs it: the compiled program in a process of its own, in a directory, with paths as they
-// are typed. What the commands do is for the other tests, which call them in their own process.
+// Runs each command once: the compiled program in a process of its own, in a directory, with paths as a user types them.
+// Other tests check what the commands do; they call them in the process of the test.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commands as table } from '../../../src/cli/run.js';
@@ -8,11 +8,11 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
-/** Both go on until a signal, and have tests of their own. */
+/** These run until a signal, and have tests of their own. */
 const longRunning = ['agent', 'serve', 'fleet serve'];
 
 describe('the program', () => {
-  it('runs each command', async () => {
+  it('runs each command and exits with the expected outcome', async () => {
     using dir = tempDir();
     prepareWalk(dir);
     const ended: string[] = [];
@@ -29,7 +29,7 @@ describe('the program', () => {
     );
   });
 
-  it('has no command beside them', () => {
+  it('has no other command', () => {
     const run = [...walkedCommands.map(([name]) => name), ...longRunning];
     assert.deepEqual(table.map(({ name }) => name).sort(), [...run].sort());
   });

@@ -1,4 +1,4 @@
-// Every command explains itself, and none costs more than it needs.
+// The help of every command and topic, and the modules that a short command imports.
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   return run.stdout;
 }
 
-/** The commands that a help text lists, groups followed. */
+/** The commands that a help text lists, with the commands of each group. */
 async function commandsBelow(words: readonly string[]): Promise<string[][]> {
   const help = await helpOf(words);
   if (help.includes('\nExit codes:\n')) return [[...words]];
@@ -69,7 +69,7 @@ const fleetCommands = ['serve', 'token', 'status', 'hosts', 'host', 'history', '
 );
 
 describe('the help', () => {
-  it('of every command has a usage, two examples first, and exit codes', async () => {
+  it('has two examples, a usage and exit codes for every command', async () => {
     const commands = await commandsBelow([]);
     const known = [...agentCommands, ...publisherCommands, ...ceremonyCommands, ...fleetCommands];
     assert.deepEqual(
@@ -84,25 +84,25 @@ describe('the help', () => {
       assert.ok(rest.startsWith(`writ ${name} `), name);
       assert.ok([...examples.matchAll(/^ {2}\$ writ /gm)].length >= 2, `${name}: two examples`);
       assert.match(help, /\nExit codes:\n {2}0 {2}/, name);
-      assert.doesNotMatch(help, /default:\s+\d{5,}/, `${name}: as it is given`);
+      assert.doesNotMatch(help, /default:\s+\d{5,}/, `${name}: a default is shown as a user types it`);
     }
   });
 
   for (const name of [...agentCommands, ...publisherCommands, ...ceremonyCommands, ...fleetCommands]) {
-    it(`of ${name} is as people know it`, async () => {
+    it(`matches its golden file for ${name}`, async () => {
       matchesFile(`test/golden/help/${name.replace(' ', '-')}.txt`, await helpOf(name.split(' ')));
     });
   }
 });
 
 describe('the help of writ itself', () => {
-  it('names the commands of a group beside it', async () => {
+  it('lists the commands of a group in the line of the group', async () => {
     const { stdout } = await runWrit(['--help']);
     assert.match(stdout, /^ {2}key +new, list, show, passphrase$/m);
     assert.doesNotMatch(stdout, /^ {2}[a-z]+ *$/m);
   });
 
-  it('lists the commands in groups, with examples and topics below them', async () => {
+  it('lists the commands in groups, with examples and topics', async () => {
     const { stdout } = await runWrit(['--help']);
     const headings = [...stdout.matchAll(/^([A-Z][a-z]+):\n/gm)].map((match) => match[1]);
     assert.deepEqual(headings, ['Options', 'Repository', 'Keys', 'Fleet', 'Host']);
@@ -110,14 +110,14 @@ describe('the help of writ itself', () => {
     for (const topic of topicNames) assert.match(stdout, new RegExp(`TOPIC: .*${topic}`));
   });
 
-  it('is what a mistyped line is sent to, of the command that was typed', async () => {
+  it('is the hint for a usage error, with the command that was typed', async () => {
     const hintOf = async (...words: string[]) => jsonOf(await runWrit([...words, '--json']))['hint'];
     assert.equal(await hintOf('publish', 'policy'), 'Run writ publish --help.');
     assert.equal(await hintOf('refusals', 'forget', 'dns-edge'), 'Run writ refusals --help.');
     assert.equal(await hintOf('fleet', 'wait', 'dns-edge', '42', 'more'), 'Run writ fleet wait --help.');
   });
 
-  it('refuses what is neither a command nor a topic, and names the topics', async () => {
+  it('exits 2 for a word that is neither a command nor a topic, and names the topics', async () => {
     const run = await runWrit(['help', 'exit-code', '--json']);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
     assert.match(String(jsonOf(run)['hint']), /^Topics: exit-codes, environment, bundles, keys, upload\. /);
@@ -126,7 +126,7 @@ describe('the help of writ itself', () => {
 
 describe('a topic of the help', () => {
   for (const topic of topicNames) {
-    it(`${topic} is a text of at most 90 columns, and names pages that are there`, async () => {
+    it(`${topic} has at most 90 columns, and names only pages that exist`, async () => {
       const { stdout, exitCode } = await runWrit(['help', topic]);
       assert.equal(exitCode, 0);
       assert.ok(stdout.split('\n').every((line) => line.length <= 90));
@@ -135,7 +135,7 @@ describe('a topic of the help', () => {
     });
   }
 
-  it('exit-codes names that of every kind of error', async () => {
+  it('exit-codes lists the exit code of every kind of error', async () => {
     const { stdout } = await runWrit(['help', 'exit-codes']);
     for (const code of Object.values(exitCodeOfKind))
       assert.match(stdout, new RegExp(`^ {2}${code} {4}\\S`, 'm'));
@@ -143,7 +143,7 @@ describe('a topic of the help', () => {
 });
 
 describe('the imports', () => {
-  it('of `writ status` are the parser, YAML and a socket: no network, schema, archive or key code', async () => {
+  it('of `writ status` contain the parser, YAML and a socket, and no code for the network, schemas, archives or keys', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     const trace = dir.join('imports');

@@ -1,4 +1,4 @@
-// Ctrl-C while a device is waited for: the program of the device must not go on, and sign, when nobody waits any more.
+// Ctrl-C during the wait for a device: the program of the device must not continue and sign after the command ended.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -12,7 +12,7 @@ import { sampleRepository, someKeys } from '../../kit/repository/sample-reposito
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A killed child of nobody stays as a zombie where no init takes it.
+    // A killed orphan stays a zombie when no init process reaps it.
     return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -24,7 +24,7 @@ describe('a signal while an external signer runs', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    it(`ends the signer too, and leaves nothing of it (${signal})`, async () => {
+    it(`ends the signer and removes its temporary files (${signal})`, async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
       const temporary = dir.join('tmp');

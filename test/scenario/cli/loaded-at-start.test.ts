@@ -1,5 +1,5 @@
-// What a short command loads, in files: each takes about half a millisecond of processor time, and a package that
-// nobody needs takes fifty. Counts hold it, since a clock on a busy machine holds nothing.
+// The files that a short command loads. Each file takes about half a millisecond of processor time, and an unneeded
+// package fifty. The tests count files, because a measured time is not stable on a busy machine.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -15,14 +15,14 @@ async function loadedBy(host: InstalledHost, ...args: readonly string[]): Promis
   return loadedSources(trace);
 }
 
-describe('what is loaded', () => {
+describe('the modules that a command loads', () => {
   let installed: InstalledHost;
   before(async () => {
     installed = await installHost();
   });
   after(() => installed[Symbol.dispose]());
 
-  it('by writ --version is no parser, no command and no package', async () => {
+  it('contain no parser, command or package for writ --version', async () => {
     const { files, sources, joined, whole } = await loadedBy(installed, '--version');
     assert.deepEqual([joined, whole], [[], []]);
     assert.deepEqual(
@@ -32,7 +32,7 @@ describe('what is loaded', () => {
     assert.ok(files <= 14, `${files} files`);
   });
 
-  it('by writ status is nothing that speaks to a server, repairs, signs, logs or compiles a schema', async () => {
+  it('contain no code that connects to a server, repairs, signs, logs or compiles a schema for writ status', async () => {
     using host = copyHost(installed);
     const { files, sources, joined, whole } = await loadedBy(host, 'status', '--config', host.config);
     assert.deepEqual(joined, ['commander', 'node-cron', 'picomatch', 'yaml']);
@@ -46,18 +46,18 @@ describe('what is loaded', () => {
     assert.ok(files <= 79, `${files} files`);
   });
 
-  it('by a pull with nothing new is no package but the joined ones, and of them none that it has no need of', async () => {
+  it('contain only the joined packages that it needs for a pull with nothing new', async () => {
     using host = copyHost(installed);
     const args = ['pull', '--config', host.config];
     assert.equal((await runWritProcess(args)).exitCode, 0);
     const { files, sources, joined, whole } = await loadedBy(host, ...args);
-    assert.ok(!joined.includes('undici'), 'of a directory nobody asks a server');
+    assert.ok(!joined.includes('undici'), 'a repository in a directory needs no HTTP client');
     assert.deepEqual(whole, []);
     assert.ok(sources.length <= 500, `${sources.length} sources`);
     assert.ok(files <= 105, `${files} files`);
   });
 
-  it('by a question to a fleet server is neither a store nor a server, and by no other command any of it', async () => {
+  it('contain neither store nor server for a query to a fleet server', async () => {
     const trace = installed.dir.join('imports-fleet');
     const args = ['fleet', 'log', '--url', 'http://127.0.0.1:9', '--token-file', installed.dir.join('none')];
     await runWritProcess(args, { env: tracingEnv(trace) });
@@ -69,7 +69,7 @@ describe('what is loaded', () => {
     );
   });
 
-  it('by a configuration with a mistake is ajv too, which names every one of them', async () => {
+  it('contain ajv for a configuration with mistakes, which names every one of them', async () => {
     using host = copyHost(installed);
     host.configure({ scrub: { every: 'never' }, pol: {} });
     const run = await runWritProcess(['config', 'check', host.config]);

@@ -4,14 +4,14 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 
 describe('writ', () => {
-  it('answers a usage error with exit 2 on stderr', async () => {
+  it('exits 2 for a usage error, and prints it on stderr', async () => {
     const run = await runWritProcess(['no-such-command']);
     assert.equal(run.exitCode, 2);
     assert.equal(run.stdout, '');
     assert.match(run.stderr, /^error\[USAGE\]: .*\nhint: .*\n$/);
   });
 
-  it('answers a usage error as JSON on stdout when --json is there', async () => {
+  it('prints a usage error as JSON on stdout with --json', async () => {
     const run = await runWritProcess(['no-such-command', '--json']);
     assert.equal(run.exitCode, 2);
     assert.equal(run.stderr, '');

@@ -1,4 +1,4 @@
-// Passphrases as a person types them: on a terminal, unseen, twice when new, and three tries for a key that is there.
+// Passphrases typed at a terminal: not echoed, twice for new keys, and three attempts for an existing key.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
@@ -8,8 +8,8 @@ import { writeTree } from '../../kit/disk/write-tree.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
 const placesIn = (dir: TempDir): string[] => ['--repository', dir.join('repo'), '--keys', dir.join('keys')];
-const newKeys = 'Passphrase for the new keys';
-const again = 'Repeat it';
+const newKeysPrompt = 'Passphrase for the new keys';
+const repeatPrompt = 'Repeat it';
 const secret = 'correct-horse';
 
 function publishArgs(dir: TempDir): string[] {
@@ -17,15 +17,15 @@ function publishArgs(dir: TempDir): string[] {
 }
 
 describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
-  it('is typed twice for new keys, is never shown, and opens them afterwards', async () => {
+  it('is typed twice for new keys, is never on the screen, and unlocks them later', async () => {
     using dir = tempDir();
     const init = await writOnTerminal(
       ['init', ...placesIn(dir)],
       [
-        { question: newKeys, typed: secret },
-        { question: again, typed: 'something-else' },
-        { question: newKeys, typed: secret },
-        { question: again, typed: secret },
+        { question: newKeysPrompt, typed: secret },
+        { question: repeatPrompt, typed: 'something-else' },
+        { question: newKeysPrompt, typed: secret },
+        { question: repeatPrompt, typed: secret },
       ],
     );
     assert.equal(init.exitCode, 0, init.screen);
@@ -40,30 +40,30 @@ describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
     assert.match(typed.screen, /PUBLISHED/);
   });
 
-  it('is not asked for where nothing would be made', async () => {
+  it('is not requested when init would refuse its arguments or the repository exists', async () => {
     using dir = tempDir();
-    const one = await writOnTerminal(['init', ...placesIn(dir), '--root-keys', '2'], []);
-    assert.deepEqual([one.exitCode, one.screen.includes('Passphrase')], [2, false], one.screen);
+    const refused = await writOnTerminal(['init', ...placesIn(dir), '--root-keys', '2'], []);
+    assert.deepEqual([refused.exitCode, refused.screen.includes('Passphrase')], [2, false], refused.screen);
     assert.equal((await runWrit(['init', ...placesIn(dir), '--no-passphrase'])).exitCode, 0);
     const again = await writOnTerminal(['init', ...placesIn(dir)], []);
     assert.match(again.screen, /REPOSITORY_EXISTS/);
     assert.ok(!again.screen.includes('Passphrase'), again.screen);
   });
 
-  it('is made up and shown once when nothing is typed', async () => {
+  it('is generated and printed once when the user types none', async () => {
     using dir = tempDir();
-    const init = await writOnTerminal(['init', ...placesIn(dir)], [{ question: newKeys, typed: '' }]);
+    const init = await writOnTerminal(['init', ...placesIn(dir)], [{ question: newKeysPrompt, typed: '' }]);
     assert.equal(init.exitCode, 0, init.screen);
-    const [madeUp = ''] = /[a-z2-9]{5}(?:-[a-z2-9]{5}){4}/.exec(init.screen) ?? [];
-    const publish = await runWrit(publishArgs(dir), { env: { WRIT_PASSPHRASE: madeUp } });
+    const [generated = ''] = /[a-z2-9]{5}(?:-[a-z2-9]{5}){4}/.exec(init.screen) ?? [];
+    const publish = await runWrit(publishArgs(dir), { env: { WRIT_PASSPHRASE: generated } });
     assert.equal(publish.exitCode, 0, publish.stderr);
   });
 
-  it('is not asked for ever: who never types the same twice gets no keys', async () => {
+  it('is requested at most three times: without an equal repetition, init exits with PASSPHRASE_NEEDED and makes no keys', async () => {
     using dir = tempDir();
     const answers = [1, 2, 3].flatMap((n) => [
-      { question: newKeys, typed: `a${n}` },
-      { question: again, typed: `b${n}` },
+      { question: newKeysPrompt, typed: `a${n}` },
+      { question: repeatPrompt, typed: `b${n}` },
     ]);
     const init = await writOnTerminal(['init', ...placesIn(dir)], answers);
     assert.equal(init.exitCode, 2, init.screen);
@@ -71,9 +71,12 @@ describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
     assert.equal(init.untyped, 0);
   });
 
-  it('gives 130 to whoever ends the question', async () => {
+  it('ends init with exit 130 on Ctrl-C at the prompt', async () => {
     using dir = tempDir();
-    const init = await writOnTerminal(['init', ...placesIn(dir)], [{ question: newKeys, typed: '\u0003' }]);
+    const init = await writOnTerminal(
+      ['init', ...placesIn(dir)],
+      [{ question: newKeysPrompt, typed: '\u0003' }],
+    );
     assert.equal(init.exitCode, 130, init.screen);
   });
 });

@@ -21,7 +21,7 @@ function publish(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
 }
 
 describe('writ init', () => {
-  it('makes keys and a repository, and ends with the line to paste next', async () => {
+  it('creates keys and a repository, and ends with the next command to paste', async () => {
     using dir = tempDir();
     const run = await writ(dir, 'init', ...places, '--no-passphrase');
     assert.equal(run.exitCode, 0, run.stderr);
@@ -34,7 +34,7 @@ describe('writ init', () => {
     assert.ok(fs.existsSync(dir.join('repo', 'metadata', '1.root.json')));
   });
 
-  it('locks the keys under the passphrase of a file, and publish opens them', async () => {
+  it('encrypts the keys with the passphrase of a file, and publish unlocks them', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('phrase'), 'correct horse\n');
     const small = ['--root-keys', '1', '--root-threshold', '1', '--yes'];
@@ -51,7 +51,7 @@ describe('writ init', () => {
     assert.deepEqual([right.exitCode, jsonOf(right)['outcome']], [0, 'published']);
   });
 
-  it('asks nobody without a terminal, and writes nothing', async () => {
+  it('exits 2 with PASSPHRASE_NEEDED without a terminal, and writes nothing', async () => {
     using dir = tempDir();
     const run = await writ(dir, 'init', ...places, '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'PASSPHRASE_NEEDED']);
@@ -67,32 +67,32 @@ describe('writ init', () => {
     }
   });
 
-  it('refuses what is there already, with exit 2', async () => {
+  it('exits 2 with REPOSITORY_EXISTS when the repository exists', async () => {
     using dir = tempDir();
     madeHere(dir);
     const again = await writ(dir, 'init', ...places, '--no-passphrase', '--json');
     assert.deepEqual([again.exitCode, jsonOf(again)['code']], [2, 'REPOSITORY_EXISTS']);
   });
 
-  it('says who takes which root key, and that one has nobody', async () => {
+  it('names the person for each root key, and the key that has no person', async () => {
     using dir = tempDir();
     const two = await writ(dir, 'init', ...places, '--no-passphrase', '--name', 'anna', '--name', 'ben');
     assert.match(two.stdout, /1\. give root-1\.key to anna, root-2\.key to ben, each with a copy/);
     assert.match(two.stdout, /root-3\.key: nobody is named/);
   });
 
-  it('records the lives that were asked for', async () => {
+  it('signs the timestamp with the validity period of --timestamp-life', async () => {
     using dir = tempDir();
     const run = await writ(dir, 'init', ...places, '--no-passphrase', '--timestamp-life', '2d');
     assert.equal(run.exitCode, 0, run.stderr);
     const { signed } = JSON.parse(fs.readFileSync(dir.join('repo', 'metadata', 'timestamp.json'), 'utf8'));
-    const lifeMs = Date.parse(signed.expires) - Date.parse(signed.writ.signedAt);
-    assert.equal(lifeMs, 2 * 86_400_000);
+    const validityMs = Date.parse(signed.expires) - Date.parse(signed.writ.signedAt);
+    assert.equal(validityMs, 2 * 86_400_000);
   });
 });
 
 describe('writ publish --stamp', () => {
-  it('says what it stamped and what that was before, and warns of a release that was left without', async () => {
+  it('reports the stamped files and the digest of the source before them, and warns of a later release without --stamp', async () => {
     using dir = tempDir();
     madeHere(dir);
     const source = { 'block.rpz': 'stamp TXT "@writ.serial@"\n' };
@@ -111,27 +111,31 @@ describe('writ publish --stamp', () => {
 });
 
 describe('writ publish --requires', () => {
-  it('signs what hosts must know, ascending and once, and warns of what this Writ does not know', async () => {
+  it('signs the required features sorted and without duplicates, and warns of those that this Writ does not know', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
     assert.equal('requires' in jsonOf(await publish(dir, '--json')), false);
-    const wanted = ['--requires', 'waves-1', '--requires', 'brake-1', '--requires', 'waves-1'];
+    const flags = ['--requires', 'waves-1', '--requires', 'brake-1', '--requires', 'waves-1'];
     const requires = ['brake-1', 'waves-1'];
-    const dry = jsonOf(await publish(dir, ...wanted, '--dry-run', '--json'));
+    const dry = jsonOf(await publish(dir, ...flags, '--dry-run', '--json'));
     assert.deepEqual([dry['serial'], dry['requires']], [2, requires]);
-    const run = await publish(dir, ...wanted);
-    assert.match(run.stdout, /^PUBLISHED dns-edge stable serial 1 -> 2\n/, 'the same tree, another demand');
+    const run = await publish(dir, ...flags);
+    assert.match(
+      run.stdout,
+      /^PUBLISHED dns-edge stable serial 1 -> 2\n/,
+      'the same tree, other required features',
+    );
     assert.match(run.stderr, /does not know brake-1, waves-1: its hosts keep the previous release/);
-    assert.deepEqual(jsonOf(await publish(dir, ...wanted, '--json'))['outcome'], 'nothing-new');
+    assert.deepEqual(jsonOf(await publish(dir, ...flags, '--json'))['outcome'], 'nothing-new');
     const inspected = await writ(dir, 'inspect', 'repo');
     assert.match(inspected.stdout, /\n {2}dns-edge stable 2 requires brake-1, waves-1 of a host\n/);
     const [release] = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as object[];
     assert.deepEqual((release as { requires?: unknown }).requires, requires);
-    assert.equal(jsonOf(await publish(dir, '--json'))['serial'], 3, 'the next one requires nothing');
+    assert.equal(jsonOf(await publish(dir, '--json'))['serial'], 3, 'the next release requires no feature');
   });
 
-  it('refuses what hosts would call malformed', async () => {
+  it('exits 2 with USAGE for required features that hosts would reject as malformed', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -144,7 +148,7 @@ describe('writ publish --requires', () => {
     }
   });
 
-  it('stays with its release, wherever a channel points at it', async () => {
+  it('stays with its release when a promotion or a withdrawal points another channel to it', async () => {
     using dir = tempDir();
     madeHere(dir);
     const requiresOf = async (channel: string) => {
@@ -174,7 +178,7 @@ describe('writ publish --requires', () => {
 });
 
 describe('writ publish', () => {
-  it('publishes, says nothing new, and publishes the next serial', async () => {
+  it('publishes a release, reports NOTHING NEW for the same content, and publishes the next serial for other content', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -194,7 +198,7 @@ describe('writ publish', () => {
     assert.deepEqual(difference, { added: ['views/us.yaml'], changed: ['block.rpz'], removed: [] });
   });
 
-  it('with --dry-run says the same in the conditional and writes nothing', async () => {
+  it('prints WOULD PUBLISH with --dry-run, and writes nothing', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -211,7 +215,7 @@ describe('writ publish', () => {
     assert.match((await publish(dir, '--dry-run')).stdout, /^NOTHING NEW .*\nNothing was written\n$/);
   });
 
-  it('with --dry-run lists what would be signed, what goes, and what is left out', async () => {
+  it('lists the new, changed, removed and excluded files with --dry-run', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), { a: 'a', b: 'b', c: 'c' });
@@ -237,7 +241,7 @@ describe('writ publish', () => {
     assert.deepEqual(excluded, ['.env', 'd.bak']);
   });
 
-  it('writes its answer to the end, also one that does not fit into a pipe', async () => {
+  it('writes its complete result to a pipe, also one that is larger than the pipe', async () => {
     using dir = tempDir();
     await madeHere(dir).publish(v1);
     const names = Array.from({ length: 9000 }, (_, index) =>
@@ -249,7 +253,7 @@ describe('writ publish', () => {
     assert.ok(run.stdout.length > 1_000_000, 'a pipe holds less than this');
   });
 
-  it('without the online keys names `writ refresh`, which takes the release live', async () => {
+  it('names `writ refresh`, which publishes the release, when the online keys are missing', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -271,12 +275,12 @@ describe('writ publish', () => {
     assert.equal((seen['releases'] as { serial: number }[])[0]?.serial, 1);
   });
 
-  it('answers what it refuses with the code, also as JSON', async () => {
+  it('exits 2 with SOURCE_REFUSED and the reason for a source with a link, also with --json', async () => {
     using dir = tempDir();
     madeHere(dir);
     fs.mkdirSync(dir.join('source'));
     fs.symlinkSync('/etc/passwd', dir.join('source', 'link'));
-    // In a process: the path is in the error as it was typed.
+    // In a process of its own, because the error has the path as a user typed it.
     const publishing = ['publish', 'source', ...places, '--bundle', 'dns-edge'];
     const run = await runWritProcess(publishing, { cwd: dir.path });
     assert.equal(run.exitCode, 2);
@@ -287,7 +291,7 @@ describe('writ publish', () => {
     assert.deepEqual((facts as { refusals: string[] }).refusals, ['link is a link']);
   });
 
-  it('says which directories it left out', async () => {
+  it('warns of directories that it left out because they have no file', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), { ...v1, 'none/': '' });
@@ -295,7 +299,7 @@ describe('writ publish', () => {
     assert.equal(run.stderr, 'warning: 1 directory without a file left out: none\n');
   });
 
-  it('is silent but for the answer with --quiet', async () => {
+  it('prints only the result with --quiet', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -303,7 +307,7 @@ describe('writ publish', () => {
     assert.deepEqual([run.stderr, run.stdout], ['', 'PUBLISHED dns-edge stable serial 1\n']);
   });
 
-  it('refuses a revision that could drive a terminal', async () => {
+  it('refuses a revision with control characters', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
@@ -314,17 +318,17 @@ describe('writ publish', () => {
   });
 });
 
-describe('a publish beside another one', () => {
-  it('waits for its turn as long as it may, and says what to do where that was too short', async () => {
+describe('a publish while another process has the lock', () => {
+  it('waits for the lock as long as --lock-wait allows, and names the flag after a timeout', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), v1);
     const held = { waitMs: 0, clock: systemClock, durable: createDurableFs() };
     const names = { path: dir.join('repo', '.lock'), holder: 'test', code: 'REPOSITORY_LOCKED' } as const;
     const lock = await takeLock({ ...held, ...names });
-    const over = jsonOf(await publish(dir, '--lock-wait', '1s', '--json'));
-    assert.deepEqual([over['exitCode'], over['code']], [7, 'REPOSITORY_LOCKED']);
-    assert.match(String(over['hint']), /--lock-wait/);
+    const timedOut = jsonOf(await publish(dir, '--lock-wait', '1s', '--json'));
+    assert.deepEqual([timedOut['exitCode'], timedOut['code']], [7, 'REPOSITORY_LOCKED']);
+    assert.match(String(timedOut['hint']), /--lock-wait/);
     const args = ['--repository', dir.join('repo'), '--keys', dir.join('keys'), '--bundle', 'dns-edge'];
     await using waiting = startWrit(['publish', dir.join('source'), ...args, '--lock-wait', '5m']);
     await waiting.waitForStderr(
@@ -335,12 +339,12 @@ describe('a publish beside another one', () => {
   });
 });
 
-describe('a signal', () => {
+describe('a publish that waits for the lock', () => {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    it(`${signal} ends a publish that waits for the lock, with exit ${code}`, async () => {
+    it(`exits ${code} with INTERRUPTED on ${signal}`, async () => {
       using dir = tempDir();
       madeHere(dir);
       writeTree(dir.join('source'), v1);

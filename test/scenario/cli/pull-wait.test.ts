@@ -1,4 +1,4 @@
-// `writ pull --wait` as an init container runs it: a repository that comes late, one that is refused, one that is away.
+// `writ pull --wait` as an init container runs it: a repository that appears late, is refused, or is unreachable.
 import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => installed[Symbol.dispose]());
 
-/** A host that has never had a policy. */
+/** A host that never had a policy. */
 function newHost(): InstalledHost {
   const host = copyHost(installed);
   for (const place of ['state', 'run']) rmSync(host.dir.join(place), { recursive: true });
@@ -21,37 +21,37 @@ function newHost(): InstalledHost {
   return host;
 }
 
-const hidden = (host: InstalledHost): string => `${host.repository}.hidden`;
-const wait = (host: InstalledHost, time: string): string[] => [
+const hiddenPath = (host: InstalledHost): string => `${host.repository}.hidden`;
+const waitArgs = (host: InstalledHost, time: string): string[] => [
   ...['pull', '--wait', time, '--config', host.config],
 ];
 
 describe('writ pull --wait', () => {
-  it('without an agent tries again until the repository is there', async () => {
+  it('retries without an agent until the repository exists', async () => {
     using host = newHost();
-    renameSync(host.repository, hidden(host));
-    await using pull = startWrit(wait(host, '60s'));
+    renameSync(host.repository, hiddenPath(host));
+    await using pull = startWrit(waitArgs(host, '60s'));
     await pull.waitForStderr(/no verified policy is active yet: failed \[\w+\]; next try in/);
-    renameSync(hidden(host), host.repository);
+    renameSync(hiddenPath(host), host.repository);
     const run = await pull.ended;
     assert.equal(run.exitCode, 0, run.stderr);
     assert.match(run.stdout, /^ACTIVATED generation \d+ \(dns-edge 2/);
   });
 
-  it('with an agent asks that one', async () => {
+  it('sends its pulls to the agent when one runs', async () => {
     using host = newHost();
-    renameSync(host.repository, hidden(host));
+    renameSync(host.repository, hiddenPath(host));
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
-    await using pull = startWrit(wait(host, '60s'));
+    await using pull = startWrit(waitArgs(host, '60s'));
     await pull.waitForStderr(/no verified policy is active yet/);
-    renameSync(hidden(host), host.repository);
+    renameSync(hiddenPath(host), host.repository);
     const run = await pull.ended;
     assert.equal(run.exitCode, 0, run.stderr);
     assert.ok(!run.stderr.includes('no agent is running'));
   });
 
-  it('ends in vain with the exit code of a refusal, and says what it waited for', async () => {
+  it('exits with the code of the refusal after the timeout, and prints how long it waited', async () => {
     using host = newHost();
     host.configure({ bundles: [{ name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] }] });
     const run = await host.writ('pull', '--wait', '1s');
@@ -60,7 +60,7 @@ describe('writ pull --wait', () => {
     assert.match(run.stdout, /No verified policy became active within 1 s, in \d pulls?\./);
   });
 
-  it('is content with the policy that it has when the server is away, and says so', async () => {
+  it('exits 0 with the active policy and the failed pull when the server is unreachable', async () => {
     using host = copyHost(installed);
     host.configure({ repository: 'http://127.0.0.1:9/' });
     const run = await host.writ('pull', '--wait', '1m', '--json');
@@ -69,7 +69,7 @@ describe('writ pull --wait', () => {
     assert.deepEqual(pull, { outcome: 'failed', exitCode: 1 });
   });
 
-  it('ends at once where no waiting helps', async () => {
+  it('fails without a retry when the root is missing', async () => {
     using host = newHost();
     host.configure({ root: host.dir.join('nowhere.json') });
     const run = await host.writ('pull', '--wait', '1h');
@@ -77,7 +77,7 @@ describe('writ pull --wait', () => {
     assert.match(run.stdout, /ROOT_MISSING/);
   });
 
-  it('takes a time and nothing else', async () => {
+  it('exits 2 for a --wait that is not a duration', async () => {
     using host = copyHost(installed);
     assert.equal((await host.writ('pull', '--wait', 'long')).exitCode, 2);
   });

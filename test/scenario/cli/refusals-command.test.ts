@@ -1,4 +1,4 @@
-// `writ refusals` and `writ refusals forget` as a user runs them, against an agent that answers from a script.
+// `writ refusals` and `writ refusals forget` as a user runs them, against a scripted agent.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonOf } from '../../kit/cli/run-writ.js';
@@ -12,7 +12,7 @@ const refusal = (serial: number, state: 'standing' | 'older') => ({
 const answer = (...refusals: object[]) => [{ schema: 1, type: 'refusals.result', refusals }];
 
 describe('writ refusals', () => {
-  it('lists what is remembered, the newest first, and what of it is tried again', async () => {
+  it('lists the refusals, the newest first, with the next retry of each', async () => {
     const known = () => answer(refusal(41, 'older'), refusal(42, 'standing'));
     const { run, requests } = await withAgent(['refusals'], known);
     assert.deepEqual(requests, [{ type: 'refusals' }]);
@@ -28,14 +28,14 @@ describe('writ refusals', () => {
     assert.deepEqual([type, outcome, (refusals as unknown[]).length], ['refusals.result', 'found', 2]);
   });
 
-  it('says that nothing is remembered', async () => {
+  it('prints an empty list with exit 0 when the host has no refusal', async () => {
     const { run } = await withAgent(['refusals', '--json'], () => answer());
     assert.deepEqual([jsonOf(run)['outcome'], run.exitCode], ['empty', 0]);
   });
 });
 
 describe('writ refusals forget', () => {
-  it('asks for what was named, and says what follows', async () => {
+  it('requests the named refusals, and prints what follows for each', async () => {
     const args = ['refusals', 'forget', '--bundle', 'dns-edge', '--serial', '42'];
     const { run, requests } = await withAgent(args, () => answer(refusal(42, 'standing')));
     assert.deepEqual(requests, [{ type: 'forget', by: 'anna', bundle: 'dns-edge', serial: 42 }]);

@@ -1,4 +1,4 @@
-// The commands that look at a repository, or keep it fresh, as a person types them.
+// The commands that read a repository or re-sign its roles, as a user types them.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -18,7 +18,7 @@ function publish(dir: TempDir, file: string, ...args: readonly string[]) {
 }
 
 describe('writ inspect', () => {
-  it('reads an archive whole, and says that this proves no author', async () => {
+  it('verifies every file of an archive, and prints that this does not prove its author', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     const result = await repository.publish(v1);
@@ -39,7 +39,7 @@ describe('writ inspect', () => {
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'ARCHIVE_MALFORMED']);
   });
 
-  it('says of what is not there that it is not there', async () => {
+  it('exits 2 with USAGE for a path that does not exist', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     fs.symlinkSync('circle.delta', dir.join('circle.delta'));
@@ -49,7 +49,7 @@ describe('writ inspect', () => {
     }
   });
 
-  it('verifies a repository from a given root, or says that it trusted on first use', async () => {
+  it('verifies a repository from a given root, or prints that it trusted its root on first use', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     await repository.publish(v1);
@@ -61,7 +61,7 @@ describe('writ inspect', () => {
     assert.equal(jsonOf(given)['trust'], 'given');
   });
 
-  it('refuses a repository that the given root does not vouch for', async () => {
+  it('exits 1 with SIGNATURE_WRONG_KEY for a repository that the given root does not verify', async () => {
     using dir = tempDir();
     using other = tempDir();
     const repository = madeHere(dir);
@@ -80,7 +80,7 @@ describe('writ repo status', () => {
   const status = (dir: TempDir, ...args: readonly string[]) =>
     writ(dir, 'repo', 'status', '--repository', 'repo', ...args);
 
-  it('exits 0 with every role, its keys and its days, and the releases', async () => {
+  it('exits 0 and prints every role with its keys and days, and every release', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     await repository.publish(v1, { revision: 'abc' });
@@ -111,7 +111,7 @@ describe('writ repo status', () => {
     assert.deepEqual([expired.exitCode, jsonOf(expired)['outcome']], [2, 'critical']);
   });
 
-  it('exits 2 when the repository does not verify, or is none', async () => {
+  it('exits 2 when the repository does not verify or does not exist', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     fs.appendFileSync(metadataPath(repository, '1.targets.json'), ' ');
@@ -123,7 +123,7 @@ describe('writ repo status', () => {
 });
 
 describe('writ refresh', () => {
-  it('says which keys are missing', async () => {
+  it('exits 1 with KEYS_MISSING when the online keys are missing', async () => {
     using dir = tempDir();
     madeHere(dir);
     fs.mkdirSync(dir.join('no-keys'));
@@ -133,7 +133,7 @@ describe('writ refresh', () => {
 });
 
 describe('writ publish --fixes', () => {
-  it('signs the serial, which inspect and the log show', async () => {
+  it('signs the fixed serial, which inspect and the log print', async () => {
     using dir = tempDir();
     madeHere(dir);
     await publish(dir, 'one\n');
@@ -153,7 +153,7 @@ describe('writ publish --fixes', () => {
     assert.equal('fixes' in jsonOf(await publish(dir, 'three\n', '--json')), false);
   });
 
-  it('refuses a serial that the bundle never had, and what is no serial', async () => {
+  it('exits 2 for a serial that the bundle never had, and for text that is not a serial', async () => {
     using dir = tempDir();
     madeHere(dir);
     await publish(dir, 'one\n');

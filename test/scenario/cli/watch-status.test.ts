@@ -1,4 +1,4 @@
-// `writ status --watch` as a person runs it: beside an agent, without one, and through the agent's end.
+// `writ status --watch`: with an agent, without one, and until the agent ends.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { quietPolls } from '../../kit/agent/quiet-polls.js';
@@ -15,7 +15,7 @@ const objects = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('writ status --watch', () => {
-  it('prints one line a change in a pipe, and says when the agent has ended', async () => {
+  it('prints one line for each change into a pipe, and reports the end of the agent', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     await site.repository.publish(zone(1));
@@ -37,7 +37,7 @@ describe('writ status --watch', () => {
     assert.match(lines[0] ?? '', /^\d{4}-\d\d-\d\dT[\d:.]+Z\tACTIVE\t/);
   });
 
-  it('prints one JSON object a change, as `writ status --json` does, and the end last', async () => {
+  it('prints one JSON object for each change, as `writ status --json` does, and the end of the agent last', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     await site.repository.publish(zone(1));
@@ -70,7 +70,7 @@ describe('writ status --watch', () => {
     });
   });
 
-  it('watches status.json without an agent, and the agent as soon as there is one', async () => {
+  it('watches status.json without an agent, and the agent as soon as one runs', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     await site.repository.publish(zone(1));
@@ -84,7 +84,7 @@ describe('writ status --watch', () => {
     assert.equal((await watch.ended).exitCode, 130);
   });
 
-  it('draws a terminal again', needs('script', 'bsdutils'), async () => {
+  it('redraws a terminal from its first line', needs('script', 'bsdutils'), async () => {
     using dir = tempDir();
     const { host } = quietPolls();
     const site = writSite(dir, { host });

@@ -47,7 +47,7 @@ async function check(dir: TempDir, ...args: readonly string[]): Promise<Answer> 
 const grep = shell('grep -q good "$1/block.rpz" || { echo block.rpz:1 is bad; exit 1; }');
 
 describe('writ check', () => {
-  it('accepts what the checks accept, without a server, and writes nothing of a host', async () => {
+  it('accepts a directory that every check accepts, without a server, and writes no state of a host', async () => {
     using dir = tempDir();
     oneBundle(dir, [{ name: 'json', parse: ['*.json'] }, grep]);
     const answer = await check(dir);
@@ -63,7 +63,7 @@ describe('writ check', () => {
     );
   });
 
-  it('exits 3 with the line of every check that refuses', async () => {
+  it('exits 3 and prints the line of every check that rejects the directory', async () => {
     using dir = tempDir();
     oneBundle(dir, [{ name: 'json', parse: ['*.json'] }, grep]);
     writeTree(dir.join('policy'), { 'block.rpz': 'evil\n', 'a.json': '{"a": }\n' });
@@ -75,7 +75,7 @@ describe('writ check', () => {
     assert.match(run.stdout, /CHECK_FAILED/);
   });
 
-  it('checks what would be published: not what .writignore and --exclude leave out', async () => {
+  it('checks only files that publish would include, without those of .writignore and --exclude', async () => {
     using dir = tempDir();
     oneBundle(dir, [shell('test ! -e "$1/notes.md" && test ! -e "$1/x.bak"')]);
     writeTree(dir.join('policy'), { 'notes.md': 'n', 'x.bak': 'b' });
@@ -85,7 +85,7 @@ describe('writ check', () => {
     assert.deepEqual([answer.outcome, answer.excluded], ['accepted', ['notes.md', 'x.bak']]);
   });
 
-  it('refuses a link out of the directory, and secrets, as publish does', async () => {
+  it('refuses a link out of the directory and a secret, as publish does', async () => {
     using dir = tempDir();
     oneBundle(dir, [grep]);
     fs.symlinkSync('/etc/passwd', dir.join('policy', 'users'));
@@ -97,7 +97,7 @@ describe('writ check', () => {
     assert.equal((await check(dir, 'nowhere')).code, 'SOURCE_REFUSED');
   });
 
-  it('holds the directory to the limits of the host', async () => {
+  it('applies the limits of the host to the directory', async () => {
     using dir = tempDir();
     oneBundle(dir, [grep], { limits: { file: '1kB' } });
     fs.writeFileSync(dir.join('policy', 'large'), Buffer.alloc(2000, 'a'));
@@ -105,7 +105,7 @@ describe('writ check', () => {
     assert.equal(answer.exitCode, 3, JSON.stringify(answer));
   });
 
-  it('ends a check that hangs, and gives no verdict then', async () => {
+  it('ends a check after its timeout, and exits 1 without a verdict', async () => {
     using dir = tempDir();
     oneBundle(dir, [shell('sleep 60', { timeout: '1s' })]);
     const answer = await check(dir);
@@ -115,7 +115,7 @@ describe('writ check', () => {
     );
   });
 
-  it('wants to know which of several bundles it is, and lays out the others that are given', async () => {
+  it('requires --bundle when several are configured, and stages the bundles of --with beside it', async () => {
     using dir = tempDir();
     const both = shell('cat "$2/acl/rules" "$2/limits/max"');
     writeTree(dir.join('acl'), { rules: 'allow\n' });
@@ -130,14 +130,14 @@ describe('writ check', () => {
     assert.equal((await check(dir, 'acl', '--bundle', 'acl', '--with', 'limits')).code, 'USAGE');
   });
 
-  it('takes no configuration with a mistake', async () => {
+  it('exits 2 with CONFIG_INVALID for a configuration with a mistake', async () => {
     using dir = tempDir();
     oneBundle(dir, [{ name: 'json', parse: 'all' }]);
     const answer = await check(dir);
     assert.deepEqual([answer.exitCode, answer.code], [2, 'CONFIG_INVALID']);
   });
 
-  it('confines the commands as a pull does', needs('bwrap', 'bubblewrap'), async () => {
+  it('runs the commands in the same sandbox as a pull', needs('bwrap', 'bubblewrap'), async () => {
     using dir = tempDir();
     oneBundle(
       dir,
@@ -154,7 +154,7 @@ describe('writ check', () => {
 });
 
 /** @returns the processes with this text in their command line */
-function running(text: string): readonly string[] {
+function processesWith(text: string): readonly string[] {
   return fs
     .readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -174,7 +174,7 @@ describe('a signal to writ check', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    it(`ends the reading of a large directory with ${exitCode}, and leaves nothing (${signal})`, async () => {
+    it(`ends the reading of a large directory with ${exitCode}, and removes temporary files (${signal})`, async () => {
       using dir = tempDir();
       oneBundle(dir, [grep]);
       fs.mkdirSync(dir.join('tmp'));
@@ -187,38 +187,38 @@ describe('a signal to writ check', () => {
       await checking.waitForStderr(/\tread\tbegin\t/);
       checking.child.kill(signal);
       const run = await checking.ended;
-      const { code, exitCode: said } = jsonOf(run);
-      assert.deepEqual([run.exitCode, said, code], [exitCode, exitCode, 'INTERRUPTED'], run.stderr);
+      const { code, exitCode: printed } = jsonOf(run);
+      assert.deepEqual([run.exitCode, printed, code], [exitCode, exitCode, 'INTERRUPTED'], run.stderr);
       assert.match(run.stdout, /the reading was interrupted/);
       assert.deepEqual(fs.readdirSync(dir.join('tmp')), []);
     });
   }
 
-  it('ends the sandbox of a check with it', needs('bwrap', 'bubblewrap'), async () => {
+  it('ends the sandbox of a running check', needs('bwrap', 'bubblewrap'), async () => {
     using dir = tempDir();
-    // Nothing else sleeps so long.
-    const mark = `10000.${process.pid}`;
-    oneBundle(dir, [shell(`exec sleep ${mark}`)], { sandbox: 'required' });
+    // A duration that no other process has in its command line.
+    const duration = `10000.${process.pid}`;
+    oneBundle(dir, [shell(`exec sleep ${duration}`)], { sandbox: 'required' });
     fs.mkdirSync(dir.join('tmp'));
     const args = ['check', dir.join('policy'), '--config', dir.join('agent.yaml'), '--json'];
     await using checking = startWrit(args, { TMPDIR: dir.join('tmp') });
-    await until(() => running(`sleep\0${mark}`).length > 0);
+    await until(() => processesWith(`sleep\0${duration}`).length > 0);
     checking.child.kill('SIGINT');
     const run = await checking.ended;
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [130, 'INTERRUPTED'], run.stdout + run.stderr);
-    await until(() => running(mark).length === 0);
+    await until(() => processesWith(duration).length === 0);
     assert.deepEqual(fs.readdirSync(dir.join('tmp')), []);
   });
 });
 
-/** The hook of the page, as somebody copies it. */
-function recipe(): string {
+/** @returns the hook of the page, as a user copies it */
+function hookOfPage(): string {
   const page = fs.readFileSync(join(projectRoot, 'docs/operations.md'), 'utf8');
   return /```bash\n(#!\/bin\/sh\n[^`]*writ check [^`]*)```/.exec(page)?.[1] ?? '';
 }
 
 describe('the pre-commit hook of docs/operations.md', () => {
-  it('lets a good policy in and keeps a bad one out', needs('git', 'git'), () => {
+  it('lets a valid policy be committed and refuses an invalid one', needs('git', 'git'), () => {
     using dir = tempDir();
     oneBundle(dir, [{ name: 'json', parse: ['*.json'] }]);
     const bin = dir.join('bin');
@@ -228,18 +228,18 @@ describe('the pre-commit hook of docs/operations.md', () => {
     });
     const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, HOME: dir.path };
     const git = (...args: readonly string[]) => {
-      const who = ['-c', 'user.name=ann', '-c', 'user.email=ann@example.org'];
-      return spawnSync('git', [...who, ...args], { cwd: dir.path, env, encoding: 'utf8' });
+      const author = ['-c', 'user.name=ann', '-c', 'user.email=ann@example.org'];
+      return spawnSync('git', [...author, ...args], { cwd: dir.path, env, encoding: 'utf8' });
     };
     execFileSync('git', ['init', '-q'], { cwd: dir.path, env });
-    assert.notEqual(recipe(), '');
-    fs.writeFileSync(dir.join('.git/hooks/pre-commit'), recipe(), { mode: 0o755 });
+    assert.notEqual(hookOfPage(), '');
+    fs.writeFileSync(dir.join('.git/hooks/pre-commit'), hookOfPage(), { mode: 0o755 });
     git('add', 'policy', 'agent.yaml');
     const good = git('commit', '-q', '-m', 'good');
     assert.equal(good.status, 0, good.stderr);
     writeTree(dir.join('policy'), { 'a.json': '{' });
     git('add', 'policy');
-    // What lies in the work tree is not what is committed.
+    // The work tree is valid again, but the commit still contains the invalid file.
     writeTree(dir.join('policy'), { 'a.json': '{}' });
     const bad = git('commit', '-q', '-m', 'bad');
     assert.notEqual(bad.status, 0);

@@ -12,7 +12,7 @@ function writ(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
   return runWrit([...args, '--repository', 'repo'], { cwd: dir.path });
 }
 
-function made(dir: TempDir) {
+function prepareDelegation(dir: TempDir) {
   const repository = sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
   const team = makeTeam(dir, 'dns-team');
   const delegate = [
@@ -29,9 +29,9 @@ function made(dir: TempDir) {
 }
 
 describe('writ delegate', () => {
-  it('hands a bundle over, and the team signs, publishes and is taken live', async () => {
+  it('hands over a bundle, which the team then signs and publishes, and a refresh publishes its release', async () => {
     using dir = tempDir();
-    const { repository, delegate } = made(dir);
+    const { repository, delegate } = prepareDelegation(dir);
     await repository.publish({ file: 'one' });
     const refused = await writ(dir, ...delegate, '--yes', '--json');
     assert.deepEqual([refused.exitCode, jsonOf(refused)['code']], [2, 'DELEGATION_REFUSED']);
@@ -71,7 +71,7 @@ describe('writ delegate', () => {
     assert.match(status.stdout, /\n {2}dns-edge {2}stable {3}2 /);
   });
 
-  it('prints releases that the targets sign apart from those for which hosts wait', async () => {
+  it('prints releases that return to the targets apart from those that no snapshot lists', async () => {
     using dir = tempDir();
     const { repository, team } = await unsignedTeam(dir);
     await repository.publish({ file: 'one' }, { keys: team.keys });
@@ -89,7 +89,7 @@ describe('writ delegate', () => {
     assert.doesNotMatch(run.stdout, /Hosts keep/);
   });
 
-  it('prints a release as kept where only its signer changes, by another role or by other keys', async () => {
+  it('prints a release as kept when only its role or its keys change', async () => {
     using dir = tempDir();
     const { repository, team } = await unsignedTeam(dir);
     await repository.publish({ file: 'one' }, { keys: team.keys });
@@ -108,9 +108,9 @@ describe('writ delegate', () => {
     assert.doesNotMatch(run.stdout + refresh.stdout, /publishes/);
   });
 
-  it('says nothing new, and removes the role again', async () => {
+  it('reports NOTHING NEW for the same delegation, and removes the role with --remove', async () => {
     using dir = tempDir();
-    const { delegate } = made(dir);
+    const { delegate } = prepareDelegation(dir);
     await writ(dir, ...delegate, '--yes');
     const again = await writ(dir, ...delegate, '--yes');
     assert.equal(again.stdout, 'NOTHING NEW dns-team is already like this\n');
@@ -122,20 +122,20 @@ describe('writ delegate', () => {
 });
 
 describe('writ sign --role', () => {
-  it('signs the targets for another life', async () => {
+  it('signs the targets for another validity period', async () => {
     using dir = tempDir();
-    const { repository } = made(dir);
+    const { repository } = prepareDelegation(dir);
     const run = await writ(dir, 'sign', '--role', 'targets', '--keys', 'keys');
     assert.match(run.stdout, /^SIGNED targets v2: 0 releases, until /, run.stderr);
     assert.ok(fs.existsSync(`${repository.directory}/metadata/2.targets.json`));
     const unknown = await writ(dir, 'sign', '--role', 'none', '--keys', 'keys', '--json');
     assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [2, 'ROLE_UNKNOWN']);
     const dry = ['sign', '--role', 'targets', '--keys', 'keys', '--dry-run'];
-    const looked = await writ(dir, ...dry);
+    const preview = await writ(dir, ...dry);
     assert.match(
-      looked.stdout,
+      preview.stdout,
       /^WOULD SIGN targets v3: 0 releases, until .*\nNothing was written\n$/,
-      looked.stderr,
+      preview.stderr,
     );
     const json = jsonOf(await writ(dir, ...dry, '--json'));
     assert.deepEqual([json['type'], json['version'], json['changed']], ['sign.preview', 3, false]);
@@ -146,7 +146,7 @@ describe('writ sign --role', () => {
 });
 
 describe('a team role with threshold 2', () => {
-  it('is signed by one command with both keys, and the error for one key names that', async () => {
+  it('is signed by one command with both keys, and the error for a single key names that command', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const [one, two] = [makeTeam(dir, 'dns-team', 'one'), makeTeam(dir, 'dns-team', 'two')];
@@ -175,7 +175,7 @@ async function unsignedTeam(dir: TempDir) {
 }
 
 describe('writ repo status', () => {
-  it('names `writ sign` while a team has not signed, and `writ refresh` once its version waits', async () => {
+  it('names `writ sign` while a team has not signed, and `writ refresh` after it signed', async () => {
     using dir = tempDir();
     const { repository, team } = await unsignedTeam(dir);
     const unsigned = await writ(dir, 'repo', 'status');
@@ -187,7 +187,7 @@ describe('writ repo status', () => {
     assert.match(waiting.stdout, /\nNext: writ refresh --repository repo /);
   });
 
-  it('names the team with a version that waits, without targets that do not wait', async () => {
+  it('names only the team whose version waits for the online keys, not the targets', async () => {
     using dir = tempDir();
     const { repository, team } = await unsignedTeam(dir);
     await signByTeam(repository, team);
@@ -202,7 +202,7 @@ describe('writ repo status', () => {
     ]);
   });
 
-  it('lists a release that waits, and a withdrawal prints that it publishes it', async () => {
+  it('lists a release that waits for the online keys, and a withdrawal prints it too', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await repository.publish({ file: 'one' });

@@ -1,4 +1,4 @@
-// The address of an error's page, through the command line: each way in which a command ends with a code names the same page.
+// The address of an error's page in the output of commands: each kind of failure names the same page.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
@@ -10,9 +10,13 @@ const addressOf = (code: string) => `https://docs.example.com/writ/errors/${code
 describe('the address below WRIT_DOCS_URL', () => {
   for (const [what, code, args] of [
     ['a command that failed', 'CONFIG_UNREADABLE', ['pull', '--config', 'none.yaml']],
-    ['a question whose answer is the code', 'REPOSITORY_INVALID', ['repo', 'status', '--repository', 'none']],
-    ['a monitor that got no answer', 'CONFIG_UNREADABLE', ['health', '--config', 'none.yaml']],
-    ['a typing mistake', 'USAGE', ['pull', '--no-such-flag']],
+    [
+      'a command whose exit code is the answer',
+      'REPOSITORY_INVALID',
+      ['repo', 'status', '--repository', 'none'],
+    ],
+    ['a health check without a configuration', 'CONFIG_UNREADABLE', ['health', '--config', 'none.yaml']],
+    ['an unknown flag', 'USAGE', ['pull', '--no-such-flag']],
   ] as const)
     it(`is in the JSON of ${what}`, async () => {
       using dir = tempDir();
@@ -21,7 +25,7 @@ describe('the address below WRIT_DOCS_URL', () => {
       assert.deepEqual([docs, docsUrl], [`writ help ${code}`, addressOf(code)]);
     });
 
-  it('ends an error, after the command that prints the same page', async () => {
+  it('is the last line of an error, after the command that prints the same page', async () => {
     using dir = tempDir();
     const { stderr } = await runWrit(['pull', '--config', 'none.yaml'], { cwd: dir.path, env });
     const address = addressOf('CONFIG_UNREADABLE');

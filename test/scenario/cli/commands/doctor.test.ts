@@ -10,7 +10,7 @@ import { startWrit } from '../../../kit/cli/writ-process.js';
 import { joinAs } from '../../../kit/workers/raw-worker.js';
 
 describe('the findings of writ doctor', () => {
-  it('are one aligned line each, with what to do next, and a count', () => {
+  it('are one aligned line each, with the next command, and a count', () => {
     const findings: DoctorFinding[] = [
       { check: 'configuration', state: 'ok', text: '/etc/writ/agent.yaml: no mistake' },
       { check: 'clock', state: 'warn', text: '4.1 s behind the server', next: 'timedatectl set-ntp true' },
@@ -33,7 +33,7 @@ describe('writ doctor', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('exits 0 on a host where all is well, with its agent', async () => {
+  it('exits 0 on a host without findings while its agent runs', async () => {
     using host = copyHost(installed);
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
@@ -43,7 +43,7 @@ describe('writ doctor', () => {
     assert.match(run.stdout, /All is well\n$/);
   });
 
-  it('believes the agent about a worker that is connected to it, and about one that is gone', async () => {
+  it('reports a connected worker as confirmed from the agent, and fails after it disconnects', async () => {
     using host = copyHost(installed);
     host.configure({ workers: [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }] });
     await using agent = startWrit(['agent', '--config', host.config]);
@@ -62,7 +62,7 @@ describe('writ doctor', () => {
     await until(async () => (await workersOf())[0]?.startsWith('FAIL') === true);
   });
 
-  it('exits 1 with warnings, one object in JSON', async () => {
+  it('exits 1 for a warning, and prints one JSON object with --json', async () => {
     using host = copyHost(installed);
     const run = await host.writ('doctor', '--json');
     const { type, outcome, exitCode, warnings, findings } = jsonOf(run);
@@ -74,7 +74,7 @@ describe('writ doctor', () => {
     assert.deepEqual([agent?.state, agent?.next], ['warn', `writ agent --config ${host.config}`]);
   });
 
-  it('exits 2 with failures, also without a configuration', async () => {
+  it('exits 2 for a failure, also without a configuration', async () => {
     using host = copyHost(installed);
     host.configure({ root: '' });
     const run = await host.writ('doctor');
@@ -86,13 +86,13 @@ describe('writ doctor', () => {
     assert.equal(absent.exitCode, 2);
   });
 
-  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
-  it('says to somebody who may not look that root sees more', asRoot, async () => {
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
+  it('names the command with sudo for a user without the right to read the state', asRoot, async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     rmSync(host.dir.join('run/status.json'));
-    const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-    const run = await host.writUnder(nobody, 'doctor', '--json');
+    const unprivileged = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    const run = await host.writUnder(unprivileged, 'doctor', '--json');
     const findings = jsonOf(run)['findings'] as DoctorFinding[];
     const next = (check: string) => findings.find((one) => one.check === check)?.next;
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// What somebody meets who names the wrong place, or has set nothing up yet: what is wrong, and what to do.
+// The errors for a wrong path, or before anything is set up: what is wrong, and what to do.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -7,8 +7,8 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-describe('a place that is the wrong one', () => {
-  it('is no configuration: another file is to be named, and not its permissions mended', () => {
+describe('a wrong path', () => {
+  it('is CONFIG_UNREADABLE for a missing configuration, with --config as the hint and not permissions', () => {
     using dir = tempDir();
     const absent = throwsCode('CONFIG_UNREADABLE', () => readConfigFile(dir.join('agent.yaml')));
     assert.match(absent.message, /agent\.yaml cannot be read: it is not there$/);
@@ -18,7 +18,7 @@ describe('a place that is the wrong one', () => {
     assert.match(folder.message, /it is not a regular file$/);
   });
 
-  it('is no repository, whatever command is told so', async () => {
+  it('is REPOSITORY_INVALID for a path without a repository, in every command', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('empty/metadata'), { recursive: true });
     mkdirSync(dir.join('source'));
@@ -36,9 +36,9 @@ describe('a place that is the wrong one', () => {
         ['repo', 'status'],
       ]) {
         const { code, hint } = jsonOf(await runWrit([...command, ...place]));
-        const said = [code, hint];
+        const actual = [code, hint];
         const expected = ['REPOSITORY_INVALID', 'Create one with `writ init`, or correct --repository.'];
-        assert.deepEqual(said, expected, `${command[0]} ${repository}`);
+        assert.deepEqual(actual, expected, `${command[0]} ${repository}`);
       }
     }
   });

@@ -1,4 +1,4 @@
-// `writ health` as a monitor runs it: with an agent, with one that is gone, and with a host that nobody can ask.
+// `writ health` as a monitor runs it: with an agent, after the agent ended, and for a user without the right to connect.
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -23,7 +23,7 @@ const stale = statusReport({ freshness: { state: 'stale' } });
 const untrusted = statusReport({ problems: [problem('UNTRUSTED_ACTIVE', 'access 9 is active and foreign')] });
 
 describe('writ health', () => {
-  it('is one line and 0, 1 or 2', async () => {
+  it('prints one line and exits 0, 1 or 2', async () => {
     const ok = await health(statusReport({ freshness: { state: 'fresh', ageMs: 120_000 } }));
     assert.deepEqual(
       [ok.exitCode, ok.stdout],
@@ -37,12 +37,12 @@ describe('writ health', () => {
     assert.match(critical.stdout, /^CRITICAL {2}access 9 is active and foreign \[UNTRUSTED_ACTIVE\] {4}/);
   });
 
-  it('fails at critical alone for a container', async () => {
+  it('exits 2 only for critical with --fail-on critical', async () => {
     assert.equal((await health(stale, '--fail-on', 'critical')).exitCode, 0);
     assert.equal((await health(untrusted, '--fail-on', 'critical')).exitCode, 2);
   });
 
-  it('tells a program every finding with its level and code', async () => {
+  it('prints every finding with its level and code with --json', async () => {
     const run = await health(untrusted, '--json');
     const { type, outcome, findings } = JSON.parse(run.stdout) as Record<string, unknown>;
     assert.deepEqual([type, outcome], ['health.result', 'critical']);
@@ -51,7 +51,7 @@ describe('writ health', () => {
     ]);
   });
 
-  it('names the first mistake of a configuration that nobody can read', async () => {
+  it('names the first mistake of an invalid configuration', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, 'bundle: []\n');
@@ -60,7 +60,7 @@ describe('writ health', () => {
     assert.match(stdout, /^CRITICAL .* mistakes: 1:1 .+ \(and \d more\) \[CONFIG_INVALID\]\n$/);
   });
 
-  it('judges a host without an agent by what lies on disk, and says that none runs', async () => {
+  it('evaluates the state directory of a host without an agent, and reports NO_AGENT', async () => {
     using host = await installHost();
     const run = await host.writ('health');
     assert.equal(run.exitCode, 1, run.stdout);
@@ -70,7 +70,7 @@ describe('writ health', () => {
     );
   });
 
-  it('is critical when nobody can say how the host is', async () => {
+  it('is critical when the configuration is missing', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     const run = await runWrit(['health', '--config', config]);
@@ -80,18 +80,18 @@ describe('writ health', () => {
   });
 });
 
-const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
-const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
+const unprivileged = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
 
-describe('writ health of somebody who may not look', asRoot, () => {
+describe('writ health of a user without the right to read the state', asRoot, () => {
   let installed: InstalledHost;
   before(async () => {
     installed = await installHost();
   });
   after(() => installed[Symbol.dispose]());
 
-  /** With a running agent's word of this age, and its socket. */
-  const told = async (ageMs: number, more: Partial<StatusReport> = {}, mode = 0o644) => {
+  /** @returns exit code, outcome and source with a status.json of this age and the socket of a running agent */
+  const healthFromFile = async (ageMs: number, more: Partial<StatusReport> = {}, mode = 0o644) => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
@@ -100,33 +100,36 @@ describe('writ health of somebody who may not look', asRoot, () => {
     const file = host.dir.join('run/status.json');
     writeFileSync(file, JSON.stringify(report));
     chmodSync(file, mode);
-    const run = await host.writUnder(nobody, 'health', '--json');
+    const run = await host.writUnder(unprivileged, 'health', '--json');
     return [run.exitCode, jsonOf(run)['outcome'], jsonOf(run)['source']];
   };
 
-  it('goes by status.json, which an agent writes every minute', async () => {
-    assert.deepEqual(await told(60_000, { trust: [] }), [0, 'ok', 'file']);
+  it('uses status.json, which the agent writes every minute', async () => {
+    assert.deepEqual(await healthFromFile(60_000, { trust: [] }), [0, 'ok', 'file']);
     const stale = { trust: [], freshness: { state: 'stale' } } as const;
-    assert.deepEqual(await told(60_000, stale), [1, 'warning', 'file']);
+    assert.deepEqual(await healthFromFile(60_000, stale), [1, 'warning', 'file']);
   });
 
-  it('leads writ status the same way, which says how old that is', async () => {
+  it('uses the same status source as writ status, which prints the age of status.json', async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
     chmodSync(host.dir.join('run/agent.sock'), 0o600);
     const file = host.dir.join('run/status.json');
-    const said = async (ageMs: number): Promise<string> => {
+    const statusFromFile = async (ageMs: number): Promise<string> => {
       writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - ageMs })));
       chmodSync(file, 0o644);
-      const { exitCode, stdout, stderr } = await host.writUnder(nobody, 'status');
+      const { exitCode, stdout, stderr } = await host.writUnder(unprivileged, 'status');
       return `${exitCode} ${stdout}${stderr}`;
     };
     assert.match(
-      await said(120_000),
+      await statusFromFile(120_000),
       /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: this user cannot open a socket/,
     );
-    assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/);
+    assert.match(
+      await statusFromFile(600_000),
+      /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/,
+    );
   });
 
   it('names the state directory where no agent listens and the user cannot read the state', async () => {
@@ -136,7 +139,7 @@ describe('writ health of somebody who may not look', asRoot, () => {
     const file = host.dir.join('run/status.json');
     writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - 60_000, agent: 'stop' })));
     chmodSync(file, 0o644);
-    const { exitCode, stdout } = await host.writUnder(nobody, 'status');
+    const { exitCode, stdout } = await host.writUnder(unprivileged, 'status');
     assert.match(
       `${exitCode} ${stdout}`,
       /^0 .*\n {2}by {8}status\.json, 1 min old: no agent listens, and this user cannot read the state directory/,
@@ -147,77 +150,77 @@ describe('writ health of somebody who may not look', asRoot, () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     rmSync(host.dir.join('run/status.json'), { force: true });
-    const { exitCode, stderr } = await host.writUnder(nobody, 'status');
+    const { exitCode, stderr } = await host.writUnder(unprivileged, 'status');
     assert.match(
       `${exitCode} ${stderr}`,
       /^1 error\[DISK_DENIED\]: this user has no right to read .*\/state, and no agent listens on .*\nhint: sudo writ status --config /,
     );
   });
 
-  it('is unknown, and neither well nor an alarm, when that is old, from the future, or not to be read', async () => {
+  it('is unknown, neither ok nor critical, when status.json is old, from the future or unreadable', async () => {
     const unknown = [3, 'unknown', undefined];
-    assert.deepEqual(await told(181_000), unknown);
-    assert.deepEqual(await told(-600_000), unknown);
-    assert.deepEqual(await told(0, {}, 0o600), unknown);
+    assert.deepEqual(await healthFromFile(181_000), unknown);
+    assert.deepEqual(await healthFromFile(-600_000), unknown);
+    assert.deepEqual(await healthFromFile(0, {}, 0o600), unknown);
   });
 
-  it('is unknown where no agent runs and the state is not to be read, also for a container', async () => {
+  it('is unknown when no agent runs and the state is unreadable, also with --fail-on critical', async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     rmSync(host.dir.join('run/status.json'), { force: true });
     for (const args of [[], ['--fail-on', 'critical']]) {
-      const run = await host.writUnder(nobody, 'health', ...args);
+      const run = await host.writUnder(unprivileged, 'health', ...args);
       assert.equal(run.exitCode, 3, run.stdout);
       assert.match(run.stdout, /^UNKNOWN {2}this user has no right to read .*\[DISK_DENIED\]\n$/);
     }
     chmodSync(host.config, 0o600);
-    assert.equal((await host.writUnder(nobody, 'health')).exitCode, 3);
+    assert.equal((await host.writUnder(unprivileged, 'health')).exitCode, 3);
   });
 
-  it('asks the agent itself on the socket of its group; so does status, and neither can act', async () => {
+  it('requests the status on the read socket of the group, as status does, while a pull is refused', async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     host.configure({ read: { group: 65_534 } });
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
-    const run = await host.writUnder(nobody, 'health', '--json');
+    const run = await host.writUnder(unprivileged, 'health', '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['source'], jsonOf(run)['agent']], [0, 'agent', 'run']);
-    const status = await host.writUnder(nobody, 'status', '--json');
+    const status = await host.writUnder(unprivileged, 'status', '--json');
     assert.deepEqual([status.exitCode, jsonOf(status)['health']], [0, 'ok']);
-    const pull = await host.writUnder(nobody, 'pull', '--json');
+    const pull = await host.writUnder(unprivileged, 'pull', '--json');
     assert.deepEqual([jsonOf(pull)['code'], pull.exitCode], ['AGENT_UNREACHABLE', 1]);
     agent.child.kill('SIGKILL');
     await agent.ended;
-    const gone = jsonOf(await host.writUnder(nobody, 'health', '--json'));
+    const gone = jsonOf(await host.writUnder(unprivileged, 'health', '--json'));
     const codes = (gone['findings'] as { code: string }[]).map(({ code }) => code);
     assert.deepEqual([gone['exitCode'], gone['source'], codes], [1, 'file', ['AGENT_UNREACHABLE']]);
   });
 });
 
-describe('writ health of a host whose agent has gone', () => {
-  /** @returns what root hears of a ledger without a fault, where the last word is of this agent, so long ago */
-  const heard = async (
+describe('writ health of a host whose agent ended', () => {
+  /** @returns exit code and outcome for root, with an intact ledger and a status.json of this agent state and age */
+  const healthAfterEnd = async (
     agent: StatusReport['agent'],
     ageMs: number,
-    spoil?: (host: InstalledHost) => void,
+    damage?: (host: InstalledHost) => void,
   ) => {
     using host = await installHost();
     const file = host.dir.join('run/status.json');
     const known = JSON.parse(readFileSync(file, 'utf8')) as StatusReport;
     writeFileSync(file, JSON.stringify({ ...known, agent, atMs: Date.now() - ageMs }));
-    spoil?.(host);
+    damage?.(host);
     const run = await host.writ('health', '--json');
     return [run.exitCode, jsonOf(run)['outcome']];
   };
 
-  it('without a word, is unknown after three minutes; before, and after an end in order, nothing is pulled', async () => {
-    assert.deepEqual(await heard('run', 181_000), [3, 'unknown']);
-    assert.deepEqual(await heard('run', 60_000), [1, 'warning']);
-    assert.deepEqual(await heard('stop', 3_600_000), [1, 'warning']);
+  it('is unknown three minutes after a crash, and a warning before that and after an orderly end', async () => {
+    assert.deepEqual(await healthAfterEnd('run', 181_000), [3, 'unknown']);
+    assert.deepEqual(await healthAfterEnd('run', 60_000), [1, 'warning']);
+    assert.deepEqual(await healthAfterEnd('stop', 3_600_000), [1, 'warning']);
   });
 
-  it('is critical all the same where the disk knows it', async () => {
-    const emptied = (host: InstalledHost) => rmSync(host.paths.current);
-    assert.deepEqual(await heard('run', 181_000, emptied), [2, 'critical']);
+  it('is critical when the state directory shows a critical problem', async () => {
+    const removeCurrent = (host: InstalledHost) => rmSync(host.paths.current);
+    assert.deepEqual(await healthAfterEnd('run', 181_000, removeCurrent), [2, 'critical']);
   });
 });

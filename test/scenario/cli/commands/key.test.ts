@@ -1,4 +1,4 @@
-// `writ key` as people use it: made, listed, shown, and put under another passphrase.
+// `writ key`: keys are created, listed, shown, and encrypted with another passphrase.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -14,7 +14,7 @@ function writ(dir: TempDir, args: readonly string[], env: Record<string, string>
 }
 
 describe('writ key new', () => {
-  it('makes a secret for one and a public file for all, and says what comes next', async () => {
+  it('creates a private key file and a public file, and prints the next commands', async () => {
     using dir = tempDir();
     const run = await writ(dir, ['key', 'new', '--keys', 'keys', '--name', 'carol', '--no-passphrase']);
     assert.equal(run.exitCode, 0, run.stderr);
@@ -29,7 +29,7 @@ describe('writ key new', () => {
     assert.deepEqual(readdirSync(dir.join('keys')).sort(), ['carol.key', 'carol.pub']);
   });
 
-  it('encrypts with what a command of the person writes', async () => {
+  it('encrypts the key with the output of --passphrase-command', async () => {
     using dir = tempDir();
     const secret = ['--passphrase-command', 'printf "from a manager\\n"'];
     const run = await writ(dir, ['key', 'new', 'ben.key', ...secret, '--json']);
@@ -45,7 +45,7 @@ describe('writ key new', () => {
     assert.equal(right.exitCode, 0, right.stdout);
   });
 
-  it('refuses two places, none, a name that is none, and a key that is there', async () => {
+  it('refuses two paths, no path, an invalid name and an existing key', async () => {
     using dir = tempDir();
     const wrong = [
       [],
@@ -64,7 +64,7 @@ describe('writ key new', () => {
     assert.deepEqual(readdirSync(dir.path), ['a.pub']);
   });
 
-  it('asks nobody without a terminal', async () => {
+  it('exits 2 with PASSPHRASE_NEEDED without a terminal', async () => {
     using dir = tempDir();
     const run = await writ(dir, ['key', 'new', 'a.key', '--json']);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'PASSPHRASE_NEEDED']);
@@ -73,7 +73,7 @@ describe('writ key new', () => {
 });
 
 describe('writ key list', () => {
-  it('says whose each key is and which roles it holds, opening none', async () => {
+  it('prints the name and the roles of each key without unlocking it', async () => {
     using dir = tempDir();
     sampleRepository(dir, { clock: systemClock });
     await writ(dir, ['key', 'new', 'keys/spare.key', '--no-passphrase']);
@@ -93,7 +93,7 @@ describe('writ key list', () => {
 });
 
 describe('writ key show', needs('openssl', 'openssl'), () => {
-  it('shows what a device gave out, with the id that a root will list', async () => {
+  it('prints the public key of a device with the id that a root lists', async () => {
     using dir = tempDir();
     makeOpensslKey(dir, 'ecdsa', 'yubikey');
     const shown = jsonOf(await writ(dir, ['key', 'show', 'yubikey.pub.pem', '--json']));
@@ -105,7 +105,7 @@ describe('writ key show', needs('openssl', 'openssl'), () => {
 });
 
 describe('writ key passphrase', () => {
-  it('puts the same key under a new passphrase; only the new one opens it', async () => {
+  it('encrypts the same key with a new passphrase, and only the new one unlocks it', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('old'), 'old\n');
     writeFileSync(dir.join('new'), 'new\n');
@@ -128,7 +128,7 @@ describe('writ key passphrase', () => {
     assert.equal(again.exitCode, 0, again.stdout);
   });
 
-  it('says of a key that is not there that it is not there', async () => {
+  it('exits 1 with KEY_UNREADABLE for a missing key', async () => {
     using dir = tempDir();
     const run = await writ(dir, ['key', 'passphrase', 'none.key', '--json']);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'KEY_UNREADABLE']);
@@ -136,10 +136,10 @@ describe('writ key passphrase', () => {
 });
 
 describe('an external signer', needs('openssl', 'openssl'), () => {
-  it('signs a publish and a refresh in place of the key files', async () => {
+  it('signs a publish and a refresh in place of key files', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
-    // The same secret, as openssl keeps it.
+    // The same secret key in the format of openssl.
     const pem = (name: string): string => {
       const { secret } = JSON.parse(readFileSync(`${repository.keys}/${name}.key`, 'utf8'));
       const der = Buffer.concat([
@@ -168,7 +168,7 @@ describe('an external signer', needs('openssl', 'openssl'), () => {
 });
 
 describe('secret keys in a repository', () => {
-  it('are neither made nor used there, by whatever command', async () => {
+  it('are refused by every command that would create or use them there', async () => {
     using dir = tempDir();
     const plain = ['--no-passphrase', '--json'];
     for (const keys of ['repo', 'repo/keys', '.']) {

@@ -1,4 +1,4 @@
-// What the commands that go on running say on a terminal: lines for people; anywhere else JSON for a collector.
+// The log of commands that run until a signal: readable lines on a terminal, and JSON for a collector elsewhere.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ import { writeRepository } from '../../../kit/repository/unsigned-repository.js'
 const script = needs('script', 'bsdutils');
 const interrupt = '\u0003';
 
-/** Until `shown` is on the screen, and then Ctrl-C. */
+/** Runs the command until `shown` is on the screen, and sends Ctrl-C then. */
 async function screenOf(args: readonly string[], shown: string): Promise<readonly string[]> {
   const run = await writOnTerminal(args, [{ question: shown, typed: interrupt }]);
   assert.equal(run.untyped, 0, run.screen);
@@ -22,7 +22,7 @@ async function screenOf(args: readonly string[], shown: string): Promise<readonl
 const humanLine = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}info {3}/;
 
 describe('the log on a terminal', script, () => {
-  it('of writ agent is lines, and JSON by --log json', async () => {
+  it('has readable lines for writ agent, and JSON with --log json', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     await site.repository.publish({ 'block.rpz': 'one\n' });
@@ -34,7 +34,7 @@ describe('the log on a terminal', script, () => {
     assert.ok(!json.some((line) => humanLine.test(line)));
   });
 
-  it('of writ serve and writ fleet serve is lines too', async () => {
+  it('has readable lines for writ serve and writ fleet serve', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('repo'));
     writeRepository(dir.join('repo'));
@@ -53,7 +53,7 @@ describe('the log on a terminal', script, () => {
 });
 
 describe('the log without a terminal', () => {
-  it('is JSON, lines by --log lines, without colours', async () => {
+  it('is JSON, and with --log lines readable lines without colours', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const serve = ['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'];

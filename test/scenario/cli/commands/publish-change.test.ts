@@ -1,4 +1,4 @@
-// The bounds on a change as a publisher meets them: what is printed, what is refused, and what goes on.
+// The bounds on a change in the publisher's commands: the printed change, the refusal, and the flags that accept it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -30,7 +30,7 @@ async function withList(dir: TempDir, lines: number) {
 const small = { list: 'line\n', 'views/eu.yaml': 'eu: 1\n' };
 
 describe('writ publish', () => {
-  it('prints what changes of the head in files, bytes and lines', async () => {
+  it('prints the change from the head in files, bytes and lines', async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const run = await publish(dir, { list: `${'line\n'.repeat(99)}other\n`, new: '1\n2\n' });
@@ -50,14 +50,14 @@ describe('writ publish', () => {
     });
   });
 
-  it('prints no comparison of a first release', async () => {
+  it('prints no comparison for a first release', async () => {
     using dir = tempDir();
     sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
     const json = jsonOf(await publish(dir, small, '--json'));
     assert.deepEqual([json['outcome'], json['change']], ['published', null]);
   });
 
-  it('exits 3 with CHANGE_TOO_LARGE where more than half would go, with --dry-run too, and writes nothing', async () => {
+  it('exits 3 with CHANGE_TOO_LARGE when more than half would be removed, also with --dry-run, and writes nothing', async () => {
     using dir = tempDir();
     const { directory } = await withList(dir, 100);
     const state = inodeState(directory);
@@ -74,7 +74,7 @@ describe('writ publish', () => {
     assert.deepEqual(inodeState(directory), state);
   });
 
-  it('goes on with --accept-change, and says what was accepted', async () => {
+  it('publishes with --accept-change, and prints the accepted change', async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const dry = await publish(dir, small, '--accept-change', '--dry-run');
@@ -97,7 +97,7 @@ describe('writ publish', () => {
     );
   });
 
-  it('goes on with --fixes where the change is within the bounds of the release before the fault', async () => {
+  it('publishes with --fixes when the change is within the bounds of the release before the fault', async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const good = (line: string) => ({ list: `${'line\n'.repeat(99)}${line}\n`, 'views/eu.yaml': 'eu: 1\n' });
@@ -111,7 +111,7 @@ describe('writ publish', () => {
     assert.equal((json['change'] as { withinBoundsOf?: number }).withinBoundsOf, 3);
   });
 
-  it('exits 3 for a directory without a file, and 2 where there is nothing to compare with', async () => {
+  it('exits 3 for a directory without a file, and 2 for it as a first or accepted release', async () => {
     using dir = tempDir();
     sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
     const first = await publish(dir, {}, '--json');
@@ -125,7 +125,7 @@ describe('writ publish', () => {
     }
   });
 
-  it('takes other bounds, and refuses what is not a percentage', async () => {
+  it('applies the bounds of its flags, and exits 2 for a bound that is not a percentage', async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const wide = ['--max-removed', '98%', '--max-growth', '0%'];
@@ -144,7 +144,7 @@ describe('writ publish', () => {
     }
   });
 
-  it('warns where the archive of the head is gone, since no bound was applied', async () => {
+  it('warns that no bound was applied when the archive of the head is missing', async () => {
     using dir = tempDir();
     const { directory } = await withList(dir, 100);
     const archives = `${directory}/targets/dns-edge`;
@@ -156,7 +156,7 @@ describe('writ publish', () => {
 });
 
 describe('writ promote', () => {
-  it('exits 3 where the other channel would lose more than half, and goes on with --accept-change', async () => {
+  it('exits 3 when the target channel would lose more than half, and promotes with --accept-change', async () => {
     using dir = tempDir();
     const repository = await withList(dir, 100);
     await repository.publish(small, { channel: 'canary' });
@@ -181,7 +181,7 @@ describe('writ promote', () => {
 });
 
 describe('writ withdraw', () => {
-  it('leads back to a release of a hundredth of the size', async () => {
+  it('withdraws to a release of a hundredth of the size', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
     await repository.publish(small);

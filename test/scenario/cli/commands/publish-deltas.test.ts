@@ -1,4 +1,4 @@
-// Deltas as a publisher sees them: made by `writ publish`, shown by `writ inspect`, tried by `writ repo check`.
+// Deltas in the publisher's commands: `writ publish` makes them, `writ inspect` shows them, `writ repo check` applies them.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ interface ShownDelta {
 }
 
 describe('writ publish', () => {
-  it('makes deltas unless told otherwise, and inspect and repo check know them', async () => {
+  it('makes deltas unless --deltas is 0, and inspect and repo check verify them', async () => {
     using dir = tempDir();
     const [repository, keys] = [dir.join('repo'), dir.join('keys')];
     const places = ['--repository', repository, '--keys', keys];

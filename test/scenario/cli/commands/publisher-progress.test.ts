@@ -1,4 +1,4 @@
-// The publisher's commands on a terminal and elsewhere: a live line from the first step on, and never a byte of it where a program reads.
+// The progress line of the publisher's commands: on a terminal from the first step on, and never in output for a program.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { madeHere } from '../../../kit/cli/publisher-cli.js';
@@ -17,8 +17,8 @@ const commands = [
   { args: ['repo', 'export', 'stick', '--repository', 'repo'], steps: ['export'] },
 ] as const;
 
-describe('a publisher who waits', () => {
-  it('sees on a terminal how far each step is', async () => {
+describe('a long publisher command', () => {
+  it('prints the progress of each step on a terminal', async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), { 'block.rpz': listOf(2000) });
@@ -27,14 +27,16 @@ describe('a publisher who waits', () => {
       assert.equal(run.exitCode, 0, run.stderr);
       const lines = run.stderr.split(redraw);
       for (const step of steps) {
-        const far = lines.filter((line) => line.startsWith(`  ${step.padEnd(9)} `) && / \d+ %/.test(line));
-        assert.ok(far.length > 0, `${step}: ${JSON.stringify(lines)}`);
+        const progress = lines.filter(
+          (line) => line.startsWith(`  ${step.padEnd(9)} `) && / \d+ %/.test(line),
+        );
+        assert.ok(progress.length > 0, `${step}: ${JSON.stringify(lines)}`);
       }
       assert.ok(!run.stdout.includes('\r') && !run.stdout.includes('%'));
     }
   });
 
-  it('leaves no such line in a log, nor on a terminal beside --json or --quiet', async () => {
+  it('prints no progress line into a log, or on a terminal with --json or --quiet', async () => {
     for (const flags of [[], ['--verbose'], ['--json'], ['--quiet']]) {
       using dir = tempDir();
       madeHere(dir);

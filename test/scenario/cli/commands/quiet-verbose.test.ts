@@ -1,4 +1,4 @@
-// What -q leaves and what -v adds, of the commands that people put into scripts.
+// The output of commands in scripts with -q and with -v.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { writSite } from '../../../kit/agent/writ-site.js';
@@ -6,7 +6,7 @@ import { madeHere, writ } from '../../../kit/cli/publisher-cli.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('-q', () => {
-  it('leaves nothing of a question that its exit code answers', async () => {
+  it('prints nothing for a command whose exit code is the answer', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     for (const [command, exitCode] of [
@@ -23,7 +23,7 @@ describe('-q', () => {
     assert.notEqual(loud.stdout, '');
   });
 
-  it('leaves one line of status and of init', async () => {
+  it('prints one line for status and for init', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     assert.match((await site.writ('status', '-q')).stdout, /^[A-Z]+ {2}.*\n$/);
@@ -34,7 +34,7 @@ describe('-q', () => {
 });
 
 describe('-v', () => {
-  it('says when each step begins, and how long all took', async () => {
+  it('prints the begin of each step and the total duration', async () => {
     using dir = tempDir();
     madeHere(dir);
     const { stderr } = await writ(dir, 'repo', 'check', '--repository', 'repo', '-v');

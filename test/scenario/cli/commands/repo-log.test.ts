@@ -49,7 +49,7 @@ async function withHistory(dir: TempDir) {
   return repository;
 }
 
-const acts = [
+const allEntries = [
   're-sign targets.7',
   'withdraw stable 3 2 targets.6',
   'publish stable 2 3 targets.5',
@@ -60,12 +60,12 @@ const acts = [
 ];
 
 describe('writ repo log', () => {
-  it('says what each version did, the newest first, and whose keys signed it', async () => {
+  it('prints the change and the signing keys of each version, the newest first', async () => {
     using dir = tempDir();
     await withHistory(dir);
     const log = await logOf(dir);
     assert.equal(log.exitCode, 0);
-    assert.deepEqual(log.entries.map(textOf), acts);
+    assert.deepEqual(log.entries.map(textOf), allEntries);
     assert.ok(log.entries.every(({ signers }) => signers.length > 0 && signers[0]?.keyId.length === 64));
     assert.deepEqual([log.beginnings, log.missing, log.problems], [[], [], []]);
     assert.deepEqual(
@@ -81,17 +81,17 @@ describe('writ repo log', () => {
     assert.match(text.stdout, /does not say which person used a shared key/);
   });
 
-  it('shows one bundle and channel, and no more than asked for', async () => {
+  it('prints only the bundle and channel of its flags, and no more entries than -n', async () => {
     using dir = tempDir();
     await withHistory(dir);
     const canary = await logOf(dir, '--bundle', 'dns-edge', '--channel', 'canary');
     assert.deepEqual(canary.entries.map(textOf), ['publish canary 2 targets.3']);
     const two = await logOf(dir, '-n', '2');
-    assert.deepEqual([two.entries.map(textOf), two.more], [acts.slice(0, 2), acts.length - 2]);
+    assert.deepEqual([two.entries.map(textOf), two.more], [allEntries.slice(0, 2), allEntries.length - 2]);
     assert.deepEqual((await logOf(dir, '--bundle', 'nobody')).entries, []);
   });
 
-  it('says where it begins after a collection, and invents nothing before', async () => {
+  it('prints its first version after a collection, and no entry before it', async () => {
     using dir = tempDir();
     await withHistory(dir);
     await writ(dir, 'repo', 'gc', '--repository', 'repo', '--keep', '1', '--grace', '1ms', '--yes');
@@ -101,7 +101,7 @@ describe('writ repo log', () => {
     assert.equal(log.exitCode, 0);
   });
 
-  it('says how to see the roots before the one that it was given', async () => {
+  it('names the flag that shows the roots before the given one', async () => {
     using dir = tempDir();
     madeHere(dir);
     const places = ['--repository', 'repo', '--keys', 'keys'];
@@ -115,14 +115,14 @@ describe('writ repo log', () => {
     assert.equal(committed.exitCode, 0, `${message} ${committed.stderr}`);
     const now = await writ(dir, 'repo', 'log', ...places);
     assert.match(now.stdout, /begins +root at v2: .*--keys DIR with an older root\.json shows them/);
-    const whole = await logOf(dir, '--keys', 'first');
+    const fromFirst = await logOf(dir, '--keys', 'first');
     assert.deepEqual(
-      [whole.beginnings, whole.entries.map(({ role, version }) => `${role}.${version}`)],
+      [fromFirst.beginnings, fromFirst.entries.map(({ role, version }) => `${role}.${version}`)],
       [[], ['root.2', 'root.1']],
     );
   });
 
-  it('names a version that was changed, cut, or is a link, and shows no act of it', async () => {
+  it('reports a changed, truncated or linked version as a problem, without an entry for it', async () => {
     using dir = tempDir();
     const { directory } = await withHistory(dir);
     const path = (version: number): string => `${directory}/metadata/${version}.targets.json`;
@@ -153,7 +153,7 @@ describe('writ repo log', () => {
     assert.deepEqual(log.missing, [{ role: 'targets', versions: [2] }]);
   });
 
-  it('takes nobody for a publisher whom the root does not know', async () => {
+  it('lists no release that is signed by a key outside the root', async () => {
     using dir = tempDir();
     const { directory } = await withHistory(dir);
     using other = tempDir();
@@ -168,7 +168,7 @@ describe('writ repo log', () => {
     assert.ok(!log.entries.some(({ version, role }) => role === 'targets' && version === 2));
   });
 
-  it('reads no more versions and bytes than it may, and says so', async () => {
+  it('reads no more versions, bytes and time than its bounds, and reports where it stopped', async () => {
     using dir = tempDir();
     const { directory: repository } = await withHistory(dir);
     const read = (bounds: { maxVersions?: number; maxBytes?: number; maxMs?: number }) =>
@@ -187,7 +187,7 @@ describe('writ repo log', () => {
     assert.equal(read({ maxMs: -1 }).entries.length, 1);
   });
 
-  it('shows the ids of keys where another key has the name of the one that it replaces', async () => {
+  it('prints key ids when a key replaces another one of the same name', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     const team = makeTeam(dir, 'dns-team');
@@ -198,7 +198,7 @@ describe('writ repo log', () => {
     assert.ok(run.stdout.includes(`(+dns-team ${is} -dns-team ${was}, 1 needed)`), run.stdout);
   });
 
-  it('has a delegation as one, and what it hands over as no publish', async () => {
+  it('lists a delegation as one entry, and no publish for the release that it hands over', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);
     await repository.publish({ file: 'one' });

@@ -18,12 +18,12 @@ async function published(dir: TempDir) {
 }
 
 describe('writ repo check', () => {
-  it('exits 0 with what it verified, and 1 with each problem and its code', async () => {
+  it('exits 0 with the verified counts, and 1 with the code of each problem', async () => {
     using dir = tempDir();
     const repository = await published(dir);
-    const whole = await repo(dir, 'check');
-    assert.equal(whole.exitCode, 0, whole.stdout);
-    assert.match(whole.stdout, /^INTACT repo verifies: 1 root, 3 roles, 1 archive, /);
+    const intact = await repo(dir, 'check');
+    assert.equal(intact.exitCode, 0, intact.stdout);
+    assert.match(intact.stdout, /^INTACT repo verifies: 1 root, 3 roles, 1 archive, /);
     fs.rmSync(`${repository.directory}/targets`, { recursive: true });
     const damaged = await repo(dir, 'check');
     assert.equal(damaged.exitCode, 1);
@@ -37,8 +37,8 @@ describe('writ repo check', () => {
   });
 });
 
-describe('a repository that was copied by half', () => {
-  it('is told to its publisher in words of his, and gets no step an ok that never ran', async () => {
+describe('an incompletely copied repository', () => {
+  it('is reported with a hint for the publisher, and a step that did not run is skipped and not ok', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     fs.rmSync(`${repository.directory}/metadata/3.snapshot.json`);
@@ -52,7 +52,7 @@ describe('a repository that was copied by half', () => {
 });
 
 describe('writ repo status with the keys of a server', () => {
-  it('warns when they cannot re-sign, long before a role is near its end', async () => {
+  it('warns when they cannot re-sign, long before a role expires', async () => {
     using dir = tempDir();
     await published(dir);
     fs.mkdirSync(dir.join('online'));
@@ -75,7 +75,7 @@ describe('writ repo status with the keys of a server', () => {
 });
 
 describe('writ repo gc', () => {
-  it('says what it would remove, asks, and removes with --yes', async () => {
+  it('prints what it would remove, requires a confirmation, and removes with --yes', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const flags = ['gc', '--keep', '1', '--grace', '1ms'];
@@ -97,7 +97,7 @@ describe('writ repo gc', () => {
 });
 
 describe('writ repo export', () => {
-  it('says what it exported, until when, and where hosts find it', async () => {
+  it('prints the exported releases, their expiry and the repository URL for hosts', async () => {
     using dir = tempDir();
     await published(dir);
     const run = await repo(dir, 'export', 'stick');

@@ -10,7 +10,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 
 const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can give a directory away' };
-/** Of nobody, on every Debian. */
+/** The user `nobody`, on every Debian. */
 const other = 65534;
 
 describe('root in a repository of another user', asRoot, () => {
@@ -41,7 +41,7 @@ describe('root in a repository of another user', asRoot, () => {
       assert.deepEqual(directoryState(dir.path), before);
     });
 
-  it('is refused by writ init too, where the package has made the directory', async () => {
+  it('is refused by writ init too when the package has created the directory', async () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('repo'));
     fs.chownSync(dir.join('repo'), other, other);
@@ -50,7 +50,7 @@ describe('root in a repository of another user', asRoot, () => {
     assert.deepEqual(fs.readdirSync(dir.path), ['repo']);
   });
 
-  it('names the program that knows numbers, for a user without a name', async () => {
+  it('names setpriv with the numeric id for a user without a name', async () => {
     using dir = tempDir();
     madeHere(dir);
     const [repository = ''] = fs

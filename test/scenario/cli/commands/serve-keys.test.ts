@@ -46,13 +46,13 @@ async function timestampVersion(url: string): Promise<number> {
   return ((await response.json()) as { signed: { version: number } }).signed.version;
 }
 
-/** Signing takes the lock by a process of its own. */
+/** Polls, because a process of its own takes the lock for signing. */
 function untilTimestampIs(url: string, version: number): Promise<void> {
   return until(async () => (await timestampVersion(url)) === version);
 }
 
 describe('a server with the online keys', () => {
-  it('signs nothing by a clock that nobody keeps right, until a person has said that it is', async () => {
+  it('signs nothing with an unsynchronised clock until a publisher has refreshed', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -66,7 +66,7 @@ describe('a server with the online keys', () => {
     await signer.resign(['timestamp'], true);
   });
 
-  it('re-signs when a quarter of a life has passed, and not before', async () => {
+  it('re-signs after a quarter of the validity period, and not before', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -95,12 +95,12 @@ describe('a server with the online keys', () => {
     }
   });
 
-  it('says in /healthz from the first minute that its user cannot write, while nothing has to be signed', async () => {
+  it('warns in /healthz from the start that its user cannot write, before it has to sign', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const online = copyKeys(dir, repository, 'online', onlineFiles);
     const isRoot = process.getuid?.() === 0;
-    // Root writes everywhere, and is refused where another user serves.
+    // Root can write everywhere. Writ refuses root in a repository of another user.
     if (isRoot) fs.chownSync(repository.directory, 65_534, 65_534);
     else fs.chmodSync(join(repository.directory, 'metadata'), 0o500);
     const args = ['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', online];
@@ -115,7 +115,7 @@ describe('a server with the online keys', () => {
     assert.deepEqual([health.status, health.reasons.map((one) => one.code)], ['warning', [code]]);
   });
 
-  it('takes a publish without these keys live once it is asked, and lets nothing else be signed', async () => {
+  it('publishes a release that was signed without these keys at the next request, and signs nothing invalid', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const online = copyKeys(dir, repository, 'online', onlineFiles);
@@ -137,7 +137,7 @@ describe('a server with the online keys', () => {
     assert.equal((await server.ended).exitCode, 0);
   });
 
-  it('goes over to new keys that lie beside the old ones as soon as a root lists them', async () => {
+  it('uses new keys from its directory as soon as a root lists them', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const online = copyKeys(dir, repository, 'online', onlineFiles);
@@ -156,7 +156,7 @@ describe('a server with the online keys', () => {
     assert.equal(health.status, 'ok');
   });
 
-  it('signs nothing with keys that a new root took away, and says so', async () => {
+  it('refuses to sign with KEYS_MISSING when a new root does not list its keys', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
@@ -171,7 +171,7 @@ describe('a server with the online keys', () => {
     assert.ok(!fs.existsSync(metadataPath(repository, '2.snapshot.json')));
   });
 
-  it('leaves the repository to another writer as long as that one holds the lock', async () => {
+  it('refuses to sign with REPOSITORY_LOCKED while another process has the lock', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const offline = copyKeys(dir, repository, 'offline', ['targets.key', 'root.json']);
@@ -193,7 +193,7 @@ describe('a server with the online keys', () => {
     assert.ok(fs.existsSync(metadataPath(repository, '2.snapshot.json')));
   });
 
-  it('says at the start which key is missing or locked', async () => {
+  it('fails at the start with the code for a missing or locked key', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const base = [
@@ -219,7 +219,7 @@ describe('a server with the online keys', () => {
     assert.deepEqual(await codeOf([locked, '--passphrase-file', dir.join('wrong')]), ['PASSPHRASE_WRONG', 1]);
   });
 
-  it('opens locked keys with a passphrase from a file', async () => {
+  it('unlocks encrypted keys with a passphrase from a file', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const locked = lockKeys(dir, repository, 'the passphrase');
@@ -232,12 +232,12 @@ describe('a server with the online keys', () => {
     assert.doesNotMatch(server.stdout() + server.stderr(), /the passphrase/);
   });
 
-  it('opens no key file but these two', needs('inotifywait', 'inotify-tools'), async () => {
+  it('opens no key file except the two online keys', needs('inotifywait', 'inotify-tools'), async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await repository.publish({ a: 'a' });
     const offline = copyKeys(dir, repository, 'offline', ['targets.key', 'root.json']);
-    // A root key that would hang whoever opens it the simple way.
+    // A FIFO as a root key: a process that opens it without O_NONBLOCK hangs.
     spawnSync('mkfifo', [join(repository.keys, 'root-9.key')]);
     const watch = spawn('inotifywait', ['-m', '-q', '-e', 'open', '--format', '%f', repository.keys]);
     let opened = '';
@@ -245,7 +245,7 @@ describe('a server with the online keys', () => {
       opened += chunk.toString();
     });
     try {
-      // The watch is up when it sees us.
+      // The watch is active after it reports a read of this process.
       while (!opened.includes('root.json')) {
         fs.readFileSync(join(repository.keys, 'root.json'));
         await setTimeout(10);

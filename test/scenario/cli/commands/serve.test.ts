@@ -24,7 +24,7 @@ describe('--listen', () => {
     assert.deepEqual(listenFlag('[::1]:443'), { host: '::1', port: 443 });
   });
 
-  it('of all interfaces is no address that a host could be given', () => {
+  it('of all interfaces is replaced by the name of the machine in the address for hosts', () => {
     assert.equal(addressForHosts('https://0.0.0.0:8443'), 'https://NAME-OF-THIS-MACHINE:8443');
     assert.equal(addressForHosts('http://[::]:80'), 'http://NAME-OF-THIS-MACHINE:80');
     for (const url of ['http://127.0.0.1:80', 'https://10.0.0.0:1', 'http://[::1]:80'])
@@ -50,7 +50,7 @@ describe('--listen', () => {
 });
 
 describe('writ serve of an address with many connections', () => {
-  // Loopback is never bounded: it takes another address of this machine to see it.
+  // Loopback is never limited, so the test needs another address of this machine.
   const own = Object.values(networkInterfaces())
     .flat()
     .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
@@ -71,18 +71,18 @@ describe('writ serve of an address with many connections', () => {
     return status;
   };
 
-  it('refuses the next one by --per-address', { skip }, async () => {
+  it('refuses a connection above --per-address', { skip }, async () => {
     assert.equal(await statusWith('--per-address', '2'), 429);
   });
 
-  it('refuses none of them with --per-address off, and none of a --proxy', { skip }, async () => {
+  it('refuses no connection with --per-address off, and none of a --proxy', { skip }, async () => {
     assert.equal(await statusWith('--per-address', 'off'), 200);
     assert.equal(await statusWith('--per-address', '2', '--proxy', '192.0.2.77', '--proxy', `${own}`), 200);
   });
 });
 
 describe('writ serve', () => {
-  it('says where it listens and what to do next, and logs to stderr', async () => {
+  it('prints its address and the next step on stdout, and logs to stderr', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
@@ -99,7 +99,7 @@ describe('writ serve', () => {
     assert.match(stdout, /^STOPPED /m);
   });
 
-  it('prints JSON lines with --json, the result last', async () => {
+  it('prints one JSON object a line with --json, and the result last', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const args = ['serve', '--repository', dir.path, '--listen', '127.0.0.1:0', '--json', '-q'];
@@ -123,7 +123,7 @@ describe('writ serve', () => {
     assert.match(String(answers[0]?.['url']), /^http:/);
   });
 
-  it('finishes a download that is under way at SIGTERM', async () => {
+  it('finishes a running download after SIGTERM', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -138,7 +138,7 @@ describe('writ serve', () => {
     assert.equal((await server.ended).exitCode, 0);
   });
 
-  it('ends at once at the second SIGTERM', async () => {
+  it('ends immediately at the second SIGTERM', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -156,10 +156,10 @@ describe('writ serve', () => {
   const refusals: readonly (readonly [string, readonly string[], string, number])[] = [
     ['no repository', ['--repository', '/nonexistent'], 'USAGE', 2],
     ['no --repository', [], 'USAGE', 2],
-    ['an address that is none', ['--repository', '/', '--listen', 'nowhere'], 'USAGE', 2],
-    ['no connections of an address', ['--repository', '/', '--per-address', '0'], 'USAGE', 2],
-    ['a number that is none', ['--repository', '/', '--per-address', 'many'], 'USAGE', 2],
-    ['a proxy that is no address', ['--repository', '/', '--proxy', 'proxy.example'], 'USAGE', 2],
+    ['an invalid address', ['--repository', '/', '--listen', 'nowhere'], 'USAGE', 2],
+    ['a --per-address of 0', ['--repository', '/', '--per-address', '0'], 'USAGE', 2],
+    ['a --per-address that is not a number', ['--repository', '/', '--per-address', 'many'], 'USAGE', 2],
+    ['a --proxy that is not an address', ['--repository', '/', '--proxy', 'proxy.example'], 'USAGE', 2],
     ['a certificate without its key', ['--repository', '/', '--tls-cert', '/x'], 'USAGE', 2],
     ['a key without its certificate', ['--repository', '/', '--tls-key', '/x'], 'USAGE', 2],
   ];
@@ -170,7 +170,7 @@ describe('writ serve', () => {
     });
   }
 
-  it('exits 1 with LISTEN_FAILED for an address that is not ours, 2 with TLS_INVALID for files that are no pair', async () => {
+  it('exits 1 with LISTEN_FAILED for a foreign address, and 2 with TLS_INVALID for files that are no pair', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const base = ['serve', '--repository', dir.path, '--json'];
@@ -181,7 +181,7 @@ describe('writ serve', () => {
     assert.deepEqual([jsonOf(noPair)['code'], noPair.exitCode], ['TLS_INVALID', 2]);
   });
 
-  it('takes SIGHUP as a wish to read certificates again, and runs on without one', async () => {
+  it('keeps running after SIGHUP when it has no certificate to read again', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
@@ -193,7 +193,7 @@ describe('writ serve', () => {
   });
 
   it(
-    'takes a renewed certificate at SIGHUP, and keeps the old one for half of a renewal',
+    'loads a renewed certificate at SIGHUP, and keeps the old one while key and certificate do not match',
     openssl,
     async () => {
       using dir = tempDir();
@@ -210,7 +210,7 @@ describe('writ serve', () => {
     },
   );
 
-  it('answers every request in a storm of SIGHUPs, and reads the last certificate', openssl, async () => {
+  it('answers every request during many SIGHUPs, and loads the last certificate', openssl, async () => {
     using dir = tempDir();
     const { live, renewed, server: started, url } = await serveWithRenewal(dir);
     await using server = started;
@@ -235,7 +235,7 @@ describe('writ serve', () => {
   });
 });
 
-/** A server with a certificate, and one more to renew it by. */
+/** A server with a certificate, and a second certificate to renew it with. */
 async function serveWithRenewal(dir: TempDir) {
   writeRepository(dir.path);
   const live = await makeCertificate(dir.path, 'live');

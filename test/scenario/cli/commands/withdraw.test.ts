@@ -20,7 +20,7 @@ async function withReleases(dir: TempDir) {
 }
 
 describe('writ withdraw', () => {
-  it('says where each channel went, and nothing new the second time', async () => {
+  it('prints the new release of each channel, and NOTHING NEW the second time', async () => {
     using dir = tempDir();
     await withReleases(dir);
     const run = await writ(dir, 'withdraw', '--serial', '2', '--reason', 'view eu');
@@ -36,7 +36,7 @@ describe('writ withdraw', () => {
     assert.deepEqual([json['type'], json['changed']], ['withdraw.result', false]);
   });
 
-  it('with --dry-run says it in the conditional and writes nothing', async () => {
+  it('prints WOULD WITHDRAW with --dry-run, and writes nothing', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir);
     const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
@@ -49,7 +49,7 @@ describe('writ withdraw', () => {
     assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
   });
 
-  it('exits 2 with the code and what to do when nothing is left', async () => {
+  it('exits 2 with RELEASE_UNAVAILABLE and a hint when no release is left', async () => {
     using dir = tempDir();
     await withReleases(dir);
     const run = await writ(dir, 'withdraw', '--serial', '2', '--serial', '1');
@@ -59,7 +59,7 @@ describe('writ withdraw', () => {
     assert.deepEqual([typed.exitCode, jsonOf(typed)['code']], [2, 'USAGE']);
   });
 
-  it('without the online keys names `writ refresh`', async () => {
+  it('names `writ refresh` when the online keys are missing', async () => {
     using dir = tempDir();
     const { keys } = await withReleases(dir);
     fs.mkdirSync(dir.join('online'));
@@ -79,7 +79,7 @@ describe('writ withdraw', () => {
 });
 
 describe('writ promote', () => {
-  it('says what was promoted, and nothing new the second time', async () => {
+  it('prints the promoted release, and NOTHING NEW the second time', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir);
     await repository.publish({ file: 'three' }, { channel: 'canary', revision: '4f1c2e9' });
@@ -99,7 +99,7 @@ describe('writ promote', () => {
     assert.deepEqual([again['outcome'], again['exitCode']], ['nothing-new', 0]);
   });
 
-  it('exits 2 when hosts would refuse it', async () => {
+  it('exits 2 with RELEASE_UNKNOWN for a channel without a release', async () => {
     using dir = tempDir();
     await withReleases(dir);
     const run = await writ(dir, 'promote', '--from', 'canary', '--to', 'stable', '--json');

@@ -1,4 +1,4 @@
-// A wrong file, directory or number in a person's hand: the answer names what is wrong, and what there is instead.
+// A wrong file, directory or number as an argument: the error names what is wrong, and the valid values.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -7,21 +7,21 @@ import { writSite } from '../../../kit/agent/writ-site.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-interface Said {
+interface PrintedProblem {
   readonly code: string;
   readonly message: string;
   readonly hint: string;
 }
 
-function problemOf(json: Record<string, unknown>): Said {
-  const [first] = (json['problems'] ?? [json]) as Said[];
+function problemOf(json: Record<string, unknown>): PrintedProblem {
+  const [first] = (json['problems'] ?? [json]) as PrintedProblem[];
   assert.ok(first !== undefined, JSON.stringify(json));
   return first;
 }
 
 const long = 'x'.repeat(300);
 const online = ['--repository', 'repo', '--keys', 'keys'];
-/** Each with a path in the place of PATH. */
+/** Each test replaces PATH with a path. */
 const pathCommands: readonly (readonly string[])[] = [
   ['init', '--repository', 'PATH', '--keys', 'new-keys', '--no-passphrase'],
   ['init', '--repository', 'new-repo', '--keys', 'PATH', '--no-passphrase'],
@@ -52,7 +52,7 @@ const pathCommands: readonly (readonly string[])[] = [
 
 describe('a path below a file, through a loop of links, or with a long name', () => {
   for (const command of pathCommands)
-    it(`is no fault of Writ in ${command.join(' ').slice(0, 60)}`, async () => {
+    it(`is never INTERNAL in ${command.join(' ').slice(0, 60)}`, async () => {
       using dir = tempDir();
       const site = writSite(dir, { sandbox: 'off' });
       await site.repository.publish({ 'a.rpz': 'one' });
@@ -68,8 +68,8 @@ describe('a path below a file, through a loop of links, or with a long name', ()
     });
 });
 
-describe('a wrong place or number', () => {
-  it('as the root of a host is ROOT_UNUSABLE with the name of the file, and no metadata was refused', async () => {
+describe('a wrong path or number', () => {
+  it('is ROOT_UNUSABLE with the name of the file as the root of a host, without refused metadata', async () => {
     using dir = tempDir();
     const root = dir.join('wrong.json');
     const site = writSite(dir, { sandbox: 'off', root });
@@ -94,7 +94,7 @@ describe('a wrong place or number', () => {
     assert.notEqual(freshness.state, 'refused');
   });
 
-  it('of a generation names those that there are', async () => {
+  it('is NO_PREVIOUS with the retained generations for a generation that does not exist', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     for (const text of ['one', 'two', 'three']) {
@@ -106,7 +106,7 @@ describe('a wrong place or number', () => {
     assert.match(hint, /^Kept generations: 2, 1; /);
   });
 
-  it('as what is to be published, and as the keys to do it with, is named', async () => {
+  it('is named in the error for the source and the keys of a publish', async () => {
     using dir = tempDir();
     await writSite(dir).repository.publish({ 'a.rpz': 'one' });
     fs.mkdirSync(dir.join('other'));
@@ -126,7 +126,7 @@ describe('a wrong place or number', () => {
     assert.match((await publish('tree', 'other')).message, /it contains snapshot\.key$/);
   });
 
-  it('as the run directory, which is a file, is no silence of an agent', async () => {
+  it('is DISK_FAILED as the run directory, not AGENT_UNREACHABLE', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     const site = writSite(dir, { sandbox: 'off', run: dir.join('file') });
