@@ -1,5 +1,5 @@
-// `writ fleet host`: one host with all that is known of it; the two things a person decides about one; and all hosts that a token
-// enrolled, retired together, because who had the token decided on their names and number.
+// `writ fleet host`: shows one host, approves or retires it, or retires all hosts that a token enrolled. The last exists
+// because the holder of a stolen token chose the names and the number of its hosts.
 import { WritError } from '../../../core/errors.js';
 import { isOpaKey, retiredOpaHint } from '../../../core/fleet/host-names.js';
 import type { RetiredHosts } from '../../../core/fleet/token-answers.js';
@@ -56,7 +56,7 @@ export const command: CommandDefinition<HostFlags> = {
     const done = await withFleetClient(flags, context, async (client) => {
       if (verb === 'approve') return client.changeHost(second, verb);
       const { key, host } = await client.host(second);
-      // By its key: the name may be another host's when the question is answered.
+      // Retire by key, because the name may belong to another host when the user confirms.
       const what = isOpaKey(key) ? key : `${host} (${key.slice(0, 12)})`;
       return (await mayRetire(what, flags, context)) ? client.changeHost(key, verb) : undefined;
     });
@@ -83,7 +83,7 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
   return { outcome: 'retired', details: { key, host }, lines };
 }
 
-/** A question for a person at a terminal alone: scripts of earlier versions retire without a flag. */
+/** Requires a confirmation only at a terminal, because scripts of earlier versions retire without a flag. */
 async function mayRetire(what: string, flags: HostFlags, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) return true;
   const effect = isOpaKey(what) ? 'Its status is refused.' : 'A refused key is never accepted again.';

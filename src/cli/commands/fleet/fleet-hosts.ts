@@ -27,7 +27,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   exitCodes: ['0  listed, also when no host matches', '1  nobody answered', '2  usage, or an unknown filter'],
   flags,
   run: async (_args, flags, context) => {
-    // Said here where it is wrong: a hint of the server's would speak of another command line.
+    // Check the filter here, because a hint of the server would name another command line.
     parseHostFilter(flags.where);
     const { hosts, more } = await withFleetClient(flags, context, (client) => readAll(client, flags));
     const outcome = hosts.length === 0 ? 'empty' : 'found';

@@ -1,4 +1,4 @@
-// `writ fleet log`: who changed what in the fleet, the newest first.
+// `writ fleet log`: the changes of the fleet with their callers, the newest first.
 import type { CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';

@@ -1,4 +1,4 @@
-// `writ fleet serve`: flags to a running fleet server, its address on stdout, and a clean end at SIGTERM. Owns no HTTP.
+// `writ fleet serve`: starts a fleet server, prints its address on stdout, and stops in order at SIGTERM. Has no HTTP code.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '#commander';
@@ -139,7 +139,7 @@ export const command: CommandDefinition<ServeFlags> = {
   },
 };
 
-/** @param text what holds a secret in its path goes over TLS, or does not leave this machine */
+/** Accepts https, or http on this machine only, because the path of the URL may contain a secret. */
 function webhookFlag(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url?.hostname ?? '');
@@ -161,14 +161,14 @@ function webhookUrl(
   try {
     return webhookFlag(text);
   } catch (error) {
-    // Not the text: it is a secret.
+    // The error omits the text of the file, because it is a secret.
     throw new WritError('USAGE', `the file of the webhook ${webhookFile} cannot be used`, {
       hint: error instanceof Error ? error.message : String(error),
     });
   }
 }
 
-/** @param text the pages begin at `/`, so that a path below would lead nowhere */
+/** Accepts no path in the URL, because the pages start at `/`. */
 function publicUrlFlag(text: string): string {
   const url = URL.canParse(text) && text.length <= 500 ? new URL(text) : undefined;
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
@@ -187,7 +187,7 @@ function webhookTarget(
   throw new WritError('USAGE', '--webhook is missing: --webhook-token-file and --webhook-ca need it');
 }
 
-/** A reading speaks for the present for two minutes. */
+/** At most one minute, because a reading of the repository is current for two minutes. */
 function everyFlag(text: string): number {
   const everyMs = durationFlag(text);
   if (everyMs >= 1000 && everyMs <= 60_000) return everyMs;
@@ -202,7 +202,7 @@ function keptFlag(text: string): number {
   throw new InvalidArgumentError('Give a duration from 1d to 3660d.');
 }
 
-/** As many as a host takes. */
+/** The limit of a host's configuration. */
 const maxPlaces = 16;
 
 function repositoriesOf(
@@ -252,13 +252,13 @@ function repositoriesOf(
 interface Served {
   readonly store: string;
   readonly storeFile?: string | undefined;
-  /** systemd started it: root reads the answer in the journal, and must not make files in the store of another user. */
+  /** systemd started the server: root reads the result in the journal, and must not make files in the store of another user. */
   readonly isUnit: boolean;
 }
 
 function listening(url: string, fleet: string, { store, storeFile, isUnit }: Served): Answer {
   const uid = process.getuid?.() ?? 0;
-  // A database's address may have a password in it.
+  // The URL of a database may contain a password.
   const where = isDatabaseUrl(store) ? 'S' : shellWord(store);
   const given = storeFile === undefined ? `--store ${where}` : `--store-file ${shellWord(storeFile)}`;
   const create = `writ fleet token create -q --for hosts ${given} > fleet.token`;

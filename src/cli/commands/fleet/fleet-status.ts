@@ -1,4 +1,4 @@
-// `writ fleet status`: one sentence about all hosts, then what it is made of. The exit code is the level.
+// `writ fleet status`: prints a summary of all hosts, then its parts. The exit code is the level.
 import type { CommandDefinition } from '../../console/command.js';
 import { type FleetClientFlags, fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showSummary } from '../../show/show-fleet.js';

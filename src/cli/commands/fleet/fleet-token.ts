@@ -1,5 +1,5 @@
 // `writ fleet token`: makes, lists and revokes tokens, on the store beside a running server or over its API. A new token is
-// printed once and kept by nobody.
+// printed once and stored nowhere.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { roles } from '../../../core/fleet/answers.js';
@@ -76,7 +76,7 @@ async function create(flags: TokenFlags, context: CommandContext): Promise<Answe
     client.createToken(wanted),
   );
   const lines = [`CREATED   ${id} for ${kind}${kind === 'people' ? `, role ${role ?? 'view'}` : ''}`, token];
-  // With --quiet the token alone: it goes into a file.
+  // With --quiet print only the token, because scripts write it into a file.
   const kept = [token];
   return { outcome: 'created', details: { id, token }, lines, kept, undo: `writ fleet token revoke ${id}` };
 }

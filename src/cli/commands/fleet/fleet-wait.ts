@@ -1,6 +1,6 @@
-// `writ fleet wait`: until a share of the hosts confirmed a release, for pipelines. Says at the start of how many, asks every two
-// seconds, and ends at once where the share cannot be reached any more. A server that is away ends no wait before its time, and
-// numbers that are old are never shown as if they were of now.
+// `writ fleet wait`: waits until a share of the hosts confirmed a release, for pipelines. Prints the number of hosts first,
+// queries every two seconds, and ends immediately when the share is out of reach. An unreachable server ends no wait
+// before its timeout, and old numbers are always marked as old.
 import { InvalidArgumentError } from '#commander';
 import { type ErrorCode, isWritError, WritError } from '../../../core/errors.js';
 import type { WaitFacts } from '../../../core/fleet/answers.js';
@@ -66,15 +66,15 @@ export const command: CommandDefinition<WaitFlags> = {
     if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is not a bundle name`);
     const typed = serialOf(serialText, flags);
     const asked = { bundle, channel: flags.channel, ...given({ exceptSilentMs: flags.exceptSilent }) };
-    return askWhenThere(flags, context, async (client) => {
-      // Once: a release that is published during the wait supersedes this one, as with a serial that was typed.
+    return retryUntilReachable(flags, context, async (client) => {
+      // Resolve it once: a release that is published during the wait supersedes this one, as with a given serial.
       const serial = typed ?? (await findLatestRelease(client, asked, context, flags.within));
       return wait(client, { ...asked, serial }, flags, context);
     });
   },
 };
 
-/** @returns undefined for the newest one */
+/** @returns undefined for the newest serial */
 function serialOf(text: string, { latest }: WaitFlags): number | undefined {
   if (latest === true && text === '') return undefined;
   if (latest === true) throw new WritError('USAGE', 'give a serial or --latest, not both');
@@ -84,8 +84,8 @@ function serialOf(text: string, { latest }: WaitFlags): number | undefined {
   throw new WritError('USAGE', `${JSON.stringify(text)} is not a serial`);
 }
 
-/** A server or database that is away at the start is waited for as later: a pipeline may start before they do. */
-async function askWhenThere(
+/** Retries also at the start until the server and its database are reachable: a pipeline may start before them. */
+async function retryUntilReachable(
   flags: WaitFlags,
   context: CommandContext,
   begin: (client: FleetClient) => Promise<Answer>,
@@ -97,27 +97,27 @@ async function askWhenThere(
       return await withFleetClient(flags, context, begin);
     } catch (error) {
       const leftMs = untilMs - clock.monotonicMs();
-      if (!isAway(error) || leftMs <= 0 || signal.aborted) throw error;
+      if (!isUnreachable(error) || leftMs <= 0 || signal.aborted) throw error;
       if (isNew) reporter.warn(`no answer from the fleet server yet: ${error.message} (${error.code})`);
       await clock.sleep(Math.min(everyMs, leftMs), signal);
     }
   }
 }
 
-/** A certificate that is not trusted stays so: that is a mistake of the command line. */
-function isAway(error: unknown): error is WritError {
+/** An untrusted certificate is no temporary failure: it is a mistake of the command line. */
+function isUnreachable(error: unknown): error is WritError {
   if (!isWritError(error) || !passing.includes(error.code)) return false;
   return !isCertificateErrno(String(error.facts['reason'] ?? ''));
 }
 
 const everyMs = 2000;
 
-interface Looked {
+interface WaitRound {
   readonly facts: WaitFacts;
   readonly verdict: WaitVerdict;
-  /** The share is reached, and the repository was not read since. */
+  /** The share is reached, and the fleet server did not read the repository since. */
   readonly isUnread: boolean;
-  /** Why nobody answered since `facts`. */
+  /** The code of the failed queries since `facts`; undefined after a successful one. */
   readonly unanswered?: ErrorCode;
 }
 
@@ -134,40 +134,40 @@ async function wait(
   const first = await client.wait(question);
   if (until === 'settled') requireSettledCounts(first);
   let reached: WaitVerdict['reached'];
-  const judge = (facts: WaitFacts): Looked => {
+  const judge = (facts: WaitFacts): WaitRound => {
     const elapsedMs = clock.monotonicMs() - startedMs;
     const verdict = judgeWait(facts, terms, { frozen: first.of, elapsedMs, ...given({ reached }) });
     reached = verdict.reached;
     const isUnread = reached !== undefined && (facts.readAtMs ?? reached.sinceMs) < reached.sinceMs;
     return { facts, verdict, isUnread };
   };
-  let looked = judge(first);
+  let round = judge(first);
   const excepted = first.excepted === 0 ? '' : `, ${first.excepted} silent hosts left out`;
   reporter.finish(
     'hosts',
     `${counted(first.of, 'host')} of ${question.bundle} ${question.channel}${excepted}`,
   );
   const warnOnce = warnerOfNotified(flags, context);
-  while (looked.verdict.outcome === 'waiting') {
-    warnOnce(looked);
-    if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked, flags));
+  while (round.verdict.outcome === 'waiting') {
+    warnOnce(round);
+    if (round.unanswered === undefined) reporter.begin('wait', progressText(round, flags));
     await clock.sleep(Math.min(everyMs, flags.within), context.signal);
-    const next = await lookAgain(client, { ...question, sinceMs: first.atMs });
+    const next = await readFactsOrCode(client, { ...question, sinceMs: first.atMs });
     if (typeof next === 'object') {
-      if (looked.unanswered !== undefined) reporter.warn('the fleet server answers again');
-      looked = judge(next);
+      if (round.unanswered !== undefined) reporter.warn('the fleet server answers again');
+      round = judge(next);
     } else {
-      if (looked.unanswered === undefined)
-        reporter.warn(`${oldText(looked.facts, next)}; then: ${progressText(looked, flags)}`);
-      looked = { ...judge(looked.facts), unanswered: next };
+      if (round.unanswered === undefined)
+        reporter.warn(`${oldText(round.facts, next)}; then: ${progressText(round, flags)}`);
+      round = { ...judge(round.facts), unanswered: next };
     }
   }
   reporter.drop('wait');
-  return answerOf({ ...looked, flags }, looked.verdict.outcome, question);
+  return answerOf({ ...round, flags }, round.verdict.outcome, question);
 }
 
-/** They would be waited for until the time is over: the share is out of reach while their configuration stays. */
-function warnerOfNotified({ accept }: WaitFlags, { reporter }: CommandContext): (looked: Looked) => void {
+/** Warns once of hosts that cannot confirm, because the wait for them would last until its timeout. */
+function warnerOfNotified({ accept }: WaitFlags, { reporter }: CommandContext): (round: WaitRound) => void {
   let isDone = accept === 'notified';
   return ({ facts: { of, notified }, verdict: { needed } }) => {
     if (isDone || of - notified >= needed) return;
@@ -177,14 +177,14 @@ function warnerOfNotified({ accept }: WaitFlags, { reporter }: CommandContext): 
   };
 }
 
-/** Codes of a server that may be there again in a moment. */
+/** Codes of failures that may be temporary. */
 const passing: readonly ErrorCode[] = [
   ...(['FLEET_UNANSWERED', 'FLEET_OVERLOADED', 'FLEET_REFUSED_OFTEN', 'INTERNAL'] as const),
   ...(['FLEET_STORE_BUSY', 'FLEET_STORE_UNREACHABLE', 'FLEET_STORE_UNWRITABLE'] as const),
 ];
 
-/** @returns a code where nobody answers for now */
-async function lookAgain(client: FleetClient, question: WaitQuery): Promise<WaitFacts | ErrorCode> {
+/** @returns the facts, or the code of a temporary failure */
+async function readFactsOrCode(client: FleetClient, question: WaitQuery): Promise<WaitFacts | ErrorCode> {
   try {
     return await client.wait(question);
   } catch (error) {
@@ -197,7 +197,10 @@ function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
   return `no answer from the fleet server since ${minuteTime(atMs)} (${code})`;
 }
 
-function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<WaitFlags, 'settled'>): string {
+function progressText(
+  { facts, verdict, isUnread }: WaitRound,
+  { settled }: Pick<WaitFlags, 'settled'>,
+): string {
   const { of, needed, done } = verdict;
   const apart = [
     ...(settled === true && facts.settled !== undefined ? describeSettledCounts(facts.settled) : []),
@@ -225,15 +228,15 @@ const words: Readonly<Record<WaitOutcome, string>> = {
 };
 
 function answerOf(
-  looked: Looked & { readonly flags: WaitFlags },
+  round: WaitRound & { readonly flags: WaitFlags },
   outcome: WaitOutcome,
   { bundle, channel, serial }: WaitQuery,
 ): Answer {
-  const { facts, verdict, unanswered, flags } = looked;
+  const { facts, verdict, unanswered, flags } = round;
   const { schema: _, type: _type, ...counts } = facts;
   const more = facts.refused - facts.refusedHosts.length;
   const lines = [
-    `${words[outcome]} ${bundle} ${serial}: ${progressText(looked, flags)}`,
+    `${words[outcome]} ${bundle} ${serial}: ${progressText(round, flags)}`,
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
     ...elsewhereLines(facts),
@@ -280,7 +283,7 @@ function whyLines(outcome: WaitOutcome, facts: WaitFacts): string[] {
   return [];
 }
 
-/** What the repository says of it, which the fleet server has read itself. */
+/** The state of the release in the repository, which the fleet server read itself. */
 function signedLines(outcome: WaitOutcome, serial: number): string[] {
   if (outcome === 'withdrawn') return [`  Its publisher withdrew it: ${serial} should be in use.`];
   if (outcome === 'superseded') return [`  The repository has signed ${serial}.`];

@@ -1,4 +1,4 @@
-// `writ agent`: the long-running process on every host. Logs go to stderr, as lines on a terminal; there is no answer but the exit code.
+// `writ agent`: the long-running process on every host. Logs go to stderr, as lines on a terminal; the only result is the exit code.
 import { Option } from '#commander';
 import type { LogLevel } from '../../../platform/telemetry/log.js';
 import type { CommandDefinition } from '../../console/command.js';

@@ -1,5 +1,5 @@
-// `writ check`: would a host with this configuration take a directory? Packed as `writ publish` packs it, and judged by the
-// code and in the sandbox of a pull; needs no key, no server and no agent, and changes nothing.
+// `writ check`: checks whether a host with this configuration accepts a directory. Packs it like `writ publish`, and runs
+// the checks with the code and sandbox of a pull. Requires no key, server or agent, and changes nothing.
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ interface Wanted {
   readonly source: string;
 }
 
-/** The one that is asked about comes first. */
+/** @returns the sources, with the bundle to check first */
 function wantedSources(source: string, flags: CheckFlags, { bundles }: AgentConfig): Wanted[] {
   const all = [{ bundle: bundleNamed(flags.bundle, bundles), source }];
   for (const text of flags.with ?? []) {

@@ -1,5 +1,5 @@
-// `writ config check`: every mistake of a configuration at once, also those that a start takes: placeholders that nobody fills
-// in, programs and files that are not on this host. Changes nothing.
+// `writ config check`: lists every mistake of a configuration. Also warns of faults with which a start succeeds: unknown
+// placeholders, and programs and files that are missing on this host. Changes nothing.
 import { requireOwnConfig } from '../../../agent/config/config-file.js';
 import { checkConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
@@ -15,7 +15,7 @@ export const command: CommandDefinition<ConfigFlags> = {
   run: ([named], flags, { reporter, at }) => {
     const file = named ?? flags.config;
     const { warnings } = checkConfig(at(file));
-    // A draft may lie anywhere.
+    // A file that is named as an argument may be anywhere, because it may be a draft.
     if (named === undefined) requireOwnConfig(at(file));
     for (const warning of warnings) reporter.warn(`${file}:${mistakeLine(warning)}`);
     const also = warnings.length === 0 ? '' : `, ${counted(warnings.length, 'warning')}`;

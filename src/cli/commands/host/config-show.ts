@@ -1,4 +1,4 @@
-// `writ config show`: the configuration as the agent reads it, each value with where it comes from.
+// `writ config show`: the configuration as the agent reads it, each value with its source.
 import { loadConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
 import { proxyUses } from '../../../core/proxy-rules.js';

@@ -1,4 +1,4 @@
-// `writ doctor`: looks at everything that a host needs, says in one line each how it is, and what to do about it.
+// `writ doctor`: examines everything that a host needs, and prints one line with the result and the next command for each.
 
 import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';

@@ -22,7 +22,7 @@ const flags = { ...configFlag, failOn: failOnFlag.choices(['warning', 'critical'
 type HealthFlags = FlagValues<typeof flags>;
 
 const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
-/** Of Nagios: nobody knows. */
+/** The exit code of Nagios for an unknown state. */
 const unknownExitCode = 3;
 
 export const command: CommandDefinition<HealthFlags> = {
@@ -47,13 +47,13 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
   try {
     const seen = await readHostStatus(flags, context);
     if (seen.kind !== 'unknown') return answerOf(seen);
-    // Of an agent that has gone without a word the disk may know the worst.
+    // After a crash of the agent, the state directory may still prove a critical problem.
     const { report } = seen;
     if (report !== undefined && judgeHostHealth(report).level === 'critical')
       return answerOf({ kind: 'disk', report });
     return unanswered('unknown', unknownExitCode, seen.why, context.surroundings);
   } catch (error) {
-    // Nobody knows how this host is: to a monitor that is as bad as it gets.
+    // Report critical, because a monitor must not take an unreadable state for a healthy host.
     return unanswered('critical', exitCodes.critical, toWritError(error), context.surroundings);
   }
 }

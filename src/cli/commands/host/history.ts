@@ -1,4 +1,4 @@
-// `writ history`: show what the cycles of this host did, newest first; with --cycle all that one of them said.
+// `writ history`: show what the cycles of this host did, newest first; with --cycle every line of one cycle.
 
 import { WritError } from '../../../core/errors.js';
 import {
@@ -45,7 +45,7 @@ export const command: CommandDefinition<HistoryFlags> = {
 
 function readHistory(flags: HistoryFlags, context: CommandContext): Promise<readonly HistoryEntry[]> {
   const { cycle } = flags;
-  // More than are printed, because equal failures in a row are one line.
+  // Request more entries than lines, because equal failures in a row are one line.
   const wanted = cycle === undefined ? { limit: maxHistoryEntries } : { limit: 1, cycle };
   const entries: HistoryEntry[] = [];
   const onMessage = (message: ControlAnswer): void => {

@@ -1,4 +1,4 @@
-// `writ pause`: nothing is activated until an end, or until `writ resume`; what is active stays and is watched.
+// `writ pause`: stops activations until a time or `writ resume`. The active policy stays, and is still observed in its bake time.
 
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';

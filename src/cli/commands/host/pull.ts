@@ -1,4 +1,4 @@
-// `writ pull`: makes the newest policy active now and says what really happened.
+// `writ pull`: makes the newest policy active now, and reports the verified outcome.
 
 import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
@@ -98,7 +98,7 @@ async function pulled(
   return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus, keepsExitCode });
 }
 
-/** The outcome of the pull is reported also where the status cannot be read. */
+/** @returns undefined when the status is unreadable, so that the outcome of the pull is still reported */
 async function readStatusIfPossible(
   flags: PullFlags & CommonFlags,
   context: CommandContext,
@@ -111,7 +111,7 @@ async function readStatusIfPossible(
   }
 }
 
-/** Whatever else a pull ended with, nothing new became active. */
+/** After every other outcome, no new release is active. */
 function isActive({ outcome, exitCode = 0 }: Answer): boolean {
   return exitCode === 0 || outcome === 'degraded' || outcome === 'activated';
 }

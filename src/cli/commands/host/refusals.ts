@@ -1,4 +1,4 @@
-// `writ refusals`: what this host remembers as refused; with `forget` it is tried again as if it had never been.
+// `writ refusals`: lists the refusals of this host; `forget` deletes some, so that the host tries their releases again.
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import type { RefusalsResult } from '../../../core/protocol/control-protocol.js';

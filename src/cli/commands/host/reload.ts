@@ -1,4 +1,4 @@
-// `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
+// `writ reload`: makes the running agent read its configuration again and pull, and prints both results.
 
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type ConfigFlags, callerName, configFlag, withConfig } from '../../host/agent-requests.js';
@@ -24,14 +24,14 @@ export const command: CommandDefinition<ConfigFlags> = {
     const request = { type: 'reload', by: callerName(context.env) } as const;
     const result = await requestCycle({ request, flags, context });
     const answer = cycleAnswer(result);
-    // A configuration that is not taken is an error, and no result.
-    return withConfig(isInterruptedWait(result) ? answer : inUse(answer), flags);
+    // A refused configuration is an error and has no result.
+    return withConfig(isInterruptedWait(result) ? answer : addConfigurationInUse(answer), flags);
   },
 };
 
-/** The rest is about the pull: whoever changed a file wants to know that it was read. */
-function inUse({ lines, details, ...answer }: Answer): Answer {
+/** Adds that the configuration is in use, because the result of the cycle reports only the pull. */
+function addConfigurationInUse({ lines, details, ...answer }: Answer): Answer {
   const [head = '', ...more] = lines;
-  const said = [head, '  The configuration was read again and is in use.', ...more];
-  return { ...answer, details: { ...details, configuration: 'in-use' }, lines: said };
+  const answerLines = [head, '  The configuration was read again and is in use.', ...more];
+  return { ...answer, details: { ...details, configuration: 'in-use' }, lines: answerLines };
 }

@@ -69,7 +69,7 @@ async function resume(flags: ResumeFlags, context: CommandContext): Promise<Resu
   );
 }
 
-/** An agent has in memory what was in the directory before, and its lock is in a file that is gone. */
+/** Refuses while an agent runs, because it has the former state in memory and its lock is in a deleted file. */
 async function acceptNewState(flags: ResumeFlags, context: CommandContext): Promise<ResumeResult> {
   try {
     await sendRequest({ request: { type: 'status' }, flags, context });

@@ -1,4 +1,4 @@
-// `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
+// `writ rollback`: moves to the previous or a named generation. The release that it leaves is held until a newer serial.
 
 import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';

@@ -1,4 +1,4 @@
-// `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
+// `writ status`: prints the active policy, the status source and the problems. Loads only the parser and a socket.
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import type { ServiceCommands } from '../../../core/status/agent-service.js';

@@ -1,4 +1,4 @@
-// `writ verify`: is what is on this host what was signed? With --repair what is not is made again.
+// `writ verify`: compares the policy on disk with its signed manifest. With --repair damaged generations are completed.
 
 import { given } from '../../../core/given.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';

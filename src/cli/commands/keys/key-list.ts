@@ -1,4 +1,4 @@
-// `writ key list`: the keys of a directory, whose they are and which roles they hold. Opens no secret.
+// `writ key list`: the keys of a directory, with their names and roles. Unlocks no secret key.
 import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { describeKeys, type KeyDescription } from '../../../publisher/upkeep/describe-keys.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';

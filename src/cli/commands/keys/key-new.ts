@@ -1,4 +1,4 @@
-// `writ key new`: one secret key for one person or device, and the public file to give away.
+// `writ key new`: creates a secret key for one person or device, and its public file.
 import { basename, join } from 'node:path';
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
@@ -31,7 +31,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
   flags,
   acts: () => true,
   run: async ([file], flags, context) => {
-    const { path, name } = whereAndWho(file, flags);
+    const { path, name } = fileAndHolder(file, flags);
     requireOwnKeyFile(context.at(path));
     const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
     const signer = makeKey({
@@ -44,7 +44,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
   },
 };
 
-function whereAndWho(file: string | undefined, flags: KeyNewFlags): { path: string; name: string } {
+function fileAndHolder(file: string | undefined, flags: KeyNewFlags): { path: string; name: string } {
   const { keys, name: given } = flags;
   if ((file === undefined) === (keys === undefined)) {
     throw new WritError('USAGE', 'give either FILE or --keys for the place of the key', {
@@ -67,7 +67,7 @@ function whereAndWho(file: string | undefined, flags: KeyNewFlags): { path: stri
   return { path: join(keys ?? '', `${name.replaceAll(/[ '@]+/g, '-')}.key`), name };
 }
 
-/** Other names are not found again in a directory of keys. */
+/** @throws WritError USAGE for another ending, because a directory of keys is searched for `.key` files only */
 function withEnding(file: string): string {
   if (file.endsWith('.key')) return file;
   throw new WritError('USAGE', 'the file of a secret key ends with .key', { facts: { actual: file } });

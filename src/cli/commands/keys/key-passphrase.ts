@@ -1,4 +1,4 @@
-// `writ key passphrase`: the same key under another passphrase, in one rename. The key id stays.
+// `writ key passphrase`: encrypts a key with another passphrase, in one rename. The key id does not change.
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { openSeed } from '../../../publisher/keys/key-directory.js';
@@ -55,7 +55,7 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
 
 function nextPassphrase(flags: KeyPassphraseFlags, context: CommandContext): Promise<NewPassphrase> {
   const { newPassphraseFile: passphraseFile, newPassphraseCommand: passphraseCommand } = flags;
-  // The variable has the old one.
+  // WRIT_PASSPHRASE is the old passphrase.
   const env = { ...context.env, WRIT_PASSPHRASE: context.env['WRIT_NEW_PASSPHRASE'] };
   return newPassphrase({ passphraseFile, passphraseCommand }, { ...context, env }, 'the key from now on');
 }

@@ -1,4 +1,4 @@
-// `writ key show`: what a key file, a .pub file or a PEM public key of another program is. Opens no secret.
+// `writ key show`: prints the key of a key file, a .pub file or a PEM public key. Unlocks no secret key.
 import { type PublicKey, readPublicKey } from '../../../publisher/keys/public-key.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { fingerprint } from '../../show/show-repository.js';

@@ -1,4 +1,4 @@
-// `writ delegate`: flags to a change of who signs which bundles, shown before it is signed.
+// `writ delegate`: changes which role signs which bundles, and prints the change before it is signed.
 import { WritError } from '../../../core/errors.js';
 import { readPublicKey } from '../../../publisher/keys/public-key.js';
 import {

@@ -1,5 +1,5 @@
-// `writ inspect`: what an archive or a repository holds, and what that proves. An archive alone proves nothing
-// about who made it; a repository is verified as a host would, from a root that was given or is seen first here.
+// `writ inspect`: lists the contents of an archive or a repository, and what they prove. An archive alone does not prove
+// its author. A repository is verified like on a host, from a given root or from its own root on first use.
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -54,7 +54,7 @@ export const command: CommandDefinition<InspectFlags> = {
   },
 };
 
-/** Nothing has the name, or a name below a file, a circle of links, and a name that no file can have. */
+/** The path does not exist, is below a file, has a loop of links, or has a name that is too long for a file. */
 const wrongPaths = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
 
 function repositoryUrl(what: string, { at }: CommandContext): string | undefined {
@@ -129,7 +129,7 @@ type ListedDelta = NonNullable<DeltaReport['listed']>;
 
 interface Anchor {
   readonly bytes: Buffer;
-  /** `given`: verified from a root of the caller's. `first-use`: from what the repository itself offered. */
+  /** `given`: verified from a root of the caller. `first-use`: verified from the repository's own root. */
   readonly kind: 'given' | 'first-use';
 }
 
@@ -225,7 +225,7 @@ function repositoryAnswer(inspected: Inspected): Answer {
   };
 }
 
-/** Few releases have any: a line each, and no column. */
+/** One line for each note and no column, because few releases have notes. */
 function noteLines(releases: ReturnType<typeof releasesIn>): string[] {
   return releases.flatMap(({ release: { bundle, channel, serial, requires, fixes } }) => [
     ...(requires ? [`  ${bundle} ${channel} ${serial} requires ${requires.join(', ')} of a host`] : []),
@@ -233,7 +233,7 @@ function noteLines(releases: ReturnType<typeof releasesIn>): string[] {
   ]);
 }
 
-/** What an update from a release before it takes: as `188 B x4`, the most of four; empty where hosts fetch the archive. */
+/** The size of an update by delta, as `188 B x4`: the largest of four. Empty when hosts download the archive. */
 function updateText({ deltas = [] }: ReleaseInfo): string {
   if (deltas.length === 0) return '';
   return `${sizeText(Math.max(...deltas.map(({ length }) => length)))} x${deltas.length}`;

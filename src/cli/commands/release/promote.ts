@@ -1,4 +1,4 @@
-// `writ promote`: the release of one channel becomes that of another; the same archive, the same serial.
+// `writ promote`: points a channel to the release of another channel, with the same archive and serial.
 import {
   type PromoteResult,
   type Promotion,

@@ -1,4 +1,4 @@
-// `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
+// `writ publish`: signs a directory as the next release of a bundle, and prints the change and what hosts see now.
 
 import { given } from '../../../core/given.js';
 import { defaultArchiveLimits } from '../../../core/limits.js';
@@ -117,7 +117,7 @@ export const command: CommandDefinition<PublishFlags> = {
   },
 };
 
-/** The passphrase of the keys, where it is a file. */
+/** The passphrase file of the keys, if there is one: it must not be in the release. */
 function secretFilesOf({ passphraseFile }: PublishFlags, { at }: CommandContext): string[] {
   return passphraseFile === undefined || passphraseFile === '-' ? [] : [at(passphraseFile)];
 }
@@ -128,7 +128,7 @@ function preview(result: PreviewResult, flags: PublishFlags, reporter: Reporter)
   return previewAnswer(result, flags);
 }
 
-/** A word that was mistyped is signed as any other, and no host takes the release. */
+/** Warns of unknown features, because a mistyped name is signed too and then every host refuses the release. */
 function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
   const unknown = unknownFeatures(canonicalRequires(requires ?? []));
   if (unknown.length === 0) return;
@@ -148,7 +148,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
   const { deltas } = result.release;
   if (deltas !== undefined) reporter.finish('delta', deltasText(deltas));
-  // Its readers may wait for a stamp that nobody filled in.
+  // Probes on the hosts may wait for a stamp that this release does not have.
   if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
     reporter.warn('the previous release was stamped, this one is not: was --stamp forgotten?');
   narrateSigned({ ...result, signed: signedOf(result) }, reporter);
@@ -245,16 +245,16 @@ function newDetails(result: NewResult): Record<string, unknown> {
   };
 }
 
-/** More are counted: nobody reads them on a terminal, and --json has them all. */
+/** Further files are only counted, because the list is too long for a terminal and --json has all of them. */
 const maxListed = 1000;
 
-/** Every file that would be signed, and those that go. */
+/** @returns a row for each file that would be signed or removed */
 function listOf({ manifest }: SourceTree, difference: ManifestDifference | undefined): string[][] {
   const [added, changed] = [new Set(difference?.added), new Set(difference?.changed)];
-  const wordOf = (path: string): string =>
+  const changeOf = (path: string): string =>
     difference === undefined || added.has(path) ? 'new' : changed.has(path) ? 'changed' : 'same';
   return [
-    ...manifest.files.map((file) => [wordOf(file.path), sizeText(file.sizeBytes), file.path]),
+    ...manifest.files.map((file) => [changeOf(file.path), sizeText(file.sizeBytes), file.path]),
     ...(difference?.removed ?? []).map((path) => ['removed', '', path]),
   ];
 }

@@ -1,4 +1,4 @@
-// `writ refresh`: signs snapshot and timestamp again, and takes targets that wait for them live.
+// `writ refresh`: re-signs snapshot and timestamp, and publishes targets that wait for them.
 import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
 import {

@@ -1,4 +1,4 @@
-// `writ withdraw`: flags to a signed withdrawal, and what becomes of each channel.
+// `writ withdraw`: signs a withdrawal, and prints the new release of each channel.
 import {
   type ChannelMove,
   previewWithdrawal,
@@ -73,7 +73,7 @@ function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   return changeAnswer(result, { outcome: 'withdrawn', details, what, lines }, flags);
 }
 
-/** Nothing was signed: an earlier act waits for the online keys. */
+/** The answer when nothing was signed, because an earlier withdrawal waits for the online keys. */
 function stillWaiting(
   { missing, newReleases }: Extract<WithdrawResult, { kind: 'waiting' }>,
   name: string,
@@ -100,7 +100,7 @@ function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Ans
   );
 }
 
-/** Each once, in order. */
+/** @returns the serials sorted and without duplicates */
 function serialsOf({ serial }: WithdrawFlags): readonly number[] {
   return [...new Set(serial)].sort((a, b) => a - b);
 }

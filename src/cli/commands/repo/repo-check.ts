@@ -1,4 +1,4 @@
-// `writ repo check`: is everything that hosts could be sent to there, intact, and signed by who must sign it.
+// `writ repo check`: checks that every file that hosts could request exists, is intact, and has the required signatures.
 
 import { defaultArchiveLimits } from '../../../core/limits.js';
 import { sizeText } from '../../../core/size-text.js';
@@ -33,7 +33,7 @@ export const command: CommandDefinition<RepoCheckFlags> = {
   },
 };
 
-/** A step that found a problem did not end well, and one behind a chain that does not hold never ran. */
+/** Prints each step: FAIL for a step with a problem, and skip for a step that did not run because an earlier one failed. */
 function narrate(report: CheckReport, reporter: Reporter): void {
   const { problems, roles } = report;
   const wrong = { roots: false, roles: false, archives: false };

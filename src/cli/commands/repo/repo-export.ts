@@ -1,4 +1,4 @@
-// `writ repo export`: what is live, for a stick; until when hosts take it, and what to write in their configuration.
+// `writ repo export`: copies the published repository to a USB stick, and prints its expiry and the URL for hosts.
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

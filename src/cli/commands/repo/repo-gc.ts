@@ -1,4 +1,4 @@
-// `writ repo gc`: what may go, shown; removed when a person, or --yes, said so.
+// `writ repo gc`: lists the files that may be removed, and removes them after a confirmation or with --yes.
 import { sizeText } from '../../../core/size-text.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import {

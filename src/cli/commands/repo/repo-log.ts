@@ -1,4 +1,4 @@
-// `writ repo log`: who published, withdrew, promoted and signed what, from the signed metadata that a repository still has.
+// `writ repo log`: the publications, withdrawals, promotions and signatures in the metadata that a repository still has.
 import {
   type LogEntry,
   type RepositoryLog,
@@ -63,7 +63,7 @@ function answer(log: RepositoryLog, flags: RepoLogFlags): Answer {
   };
 }
 
-/** A filter is about releases: roots and delegations have no bundle. */
+/** A filter matches only releases, because roots and delegations have no bundle. */
 function isWanted({ act }: LogEntry, { bundle, channel }: RepoLogFlags): boolean {
   if (bundle === undefined && channel === undefined) return true;
   if (!('bundle' in act)) return false;

@@ -1,5 +1,5 @@
 // `writ repo status`: show versions, keys and days to expiry of a repository on disk, and its releases. The exit code
-// is the answer to "does anybody have to act".
+// is 0 when the publisher has nothing to do.
 
 import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
@@ -58,7 +58,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const state = stateOrError(flags, at);
     if (isWritError(state)) return invalidAnswer(state, surroundings);
     const nowMs = clock.nowMs();
-    // By the time that hosts go by, which a clock that was ahead may have signed.
+    // Use the time that hosts use: a publisher with a fast clock may have signed a later one.
     const judgedAtMs = chooseSigningTimeMs(state, nowMs);
     const shown = await omitUnpublishableFiles(state, clock, 'length');
     const roles = reportRoles(shown, judgedAtMs, flags.failWithin);
@@ -68,7 +68,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
   },
 };
 
-/** That it does not verify is an answer here, and the worst one. */
+/** Returns a failed verification as a value, because it is the worst status and not an error of this command. */
 function stateOrError(
   { repository, keys }: RepoStatusFlags,
   at: CommandContext['at'],
@@ -92,7 +92,7 @@ function invalidAnswer({ code, message, hint, facts }: WritError, places: DocsPl
 
 interface Found extends SnapshotVerdict {
   readonly roles: readonly RoleReport[];
-  /** Why the keys that were named cannot re-sign. */
+  /** Why the keys of --keys cannot re-sign; undefined when they can, or without --keys. */
   readonly obstacle: WritError | undefined;
 }
 
@@ -165,14 +165,14 @@ function roleRow(row: RoleReport, nowMs: number): string[] {
   ];
 }
 
-/** The time that was signed, and how that ends. */
+/** The signed time that hosts use as the present, when it is ahead, and how to end that. */
 function aheadLines(ahead: number | undefined, nowMs: number): string[] {
   if (ahead === undefined) return [];
   const { hint } = new WritError('SIGNED_AHEAD', '');
   return [`  hosts use ${isoDay(nowMs + ahead)} as the present, and see no expiry before it. ${hint}`];
 }
 
-/** Under a verdict that is about something else. */
+/** The obstacle as extra lines, when the first line is about another problem. */
 function obstacleLines(obstacle: WritError | undefined, worst: RoleReport | undefined): string[] {
   if (obstacle === undefined) return [];
   const lines = worst === undefined ? [] : [`  a server cannot re-sign with these keys: ${obstacle.message}`];

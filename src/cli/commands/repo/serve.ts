@@ -1,5 +1,5 @@
-// `writ serve`: flags to a running server, its address on stdout, and a clean end at SIGTERM.
-// Owns no HTTP and signs nothing itself; of --keys only the two online keys are read.
+// `writ serve`: starts a server, prints its address on stdout, and stops in order at SIGTERM.
+// Contains no HTTP or signing code. Of --keys only the two online keys are read.
 import { once } from 'node:events';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
@@ -72,7 +72,7 @@ async function onlineSigner(flags: ServeFlags, context: CommandContext): Promise
   const repository = context.at(flags.repository);
   requireRepository(repository);
   const keys = { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context) };
-  // Without --keys no code that can sign is even loaded.
+  // Without --keys the signing code is not loaded.
   const { createOnlineSigner } = await import('../../repository/online-signer.js');
   return createOnlineSigner(repository, keys, context.clock);
 }

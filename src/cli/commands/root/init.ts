@@ -1,4 +1,4 @@
-// `writ init`: flags to a new repository with its keys, and what to do with them next.
+// `writ init`: creates a repository and its keys, and prints the next steps for the keys.
 import { basename } from 'node:path';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
@@ -132,7 +132,7 @@ function keyNames({ keyFiles }: InitResult['roles'][number]): string {
   return keyFiles.length === 1 ? first : first.replace('1.key', `1..${keyFiles.length}.key`);
 }
 
-/** Who takes which key; a key without a name would otherwise stay where all were made, unseen. */
+/** The person for each root key. Lists keys without a person too, because they would stay unnoticed beside the others. */
 function holderLines({ roles }: InitResult, { keys, name = [] }: InitFlags): string[] {
   const copy = `with a copy of ${keys}/root.json`;
   const files = (roles[0]?.keyFiles ?? []).map((path) => basename(path));

@@ -1,4 +1,4 @@
-// `writ root add-key`: proposes a root with one key more in a role.
+// `writ root add-key`: proposes a root with an additional key in a role.
 import { readPublicKey } from '../../../publisher/keys/public-key.js';
 import { preset } from '../../console/flags.js';
 import { proposeCommand } from '../../repository/propose.js';

@@ -1,5 +1,5 @@
-// `writ root commit`: a proposal that enough people signed becomes the root of the repository, and what its new keys
-// must sign is signed in the same step.
+// `writ root commit`: makes a proposal with enough signatures the root of the repository, and signs the roles of its new
+// keys in the same step.
 import { WritError } from '../../../core/errors.js';
 import type { DelegatedRole, TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
@@ -79,7 +79,7 @@ export const command: CommandDefinition<CommitFlags> = {
   flags,
   acts: () => true,
   run: async (args, flags, context) => {
-    // commander gives the files of a variadic argument as one list.
+    // commander passes the files of a variadic argument as one list.
     const [first = '', ...others] = args.flat() as string[];
     const read = (file: string): Proposal => readProposal(context.at(file));
     const proposal = mergeProposals([read(first), ...others.map(read)]);
@@ -95,7 +95,7 @@ export const command: CommandDefinition<CommitFlags> = {
     const plan = planCommit(options);
     if (flags.dryRun) return preview(plan, flags);
     requireCommittable(plan, unsignedRoles);
-    // With --confirm nothing is asked, and the answer has these lines.
+    // With --confirm there is no question, and the result has these lines.
     if (flags.confirm === undefined) for (const line of planLines(plan, flags)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
@@ -127,7 +127,7 @@ function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
     ...differenceLines(compareRoots(base.signed, root.signed)),
     verifiedLine(plan),
     ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
-    // Whoever stole the old key may have put something there: a person has to know this list.
+    // Print the releases, because a thief of the old key may have added one: the publisher must check this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
     ...plan.unconfirmedTeams.map(
       ({ role }) => `  the keys of ${role} are not confirmed: --team-key ${role}=FILE`,
@@ -222,7 +222,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
   };
 }
 
-/** Who has to run what before hosts work again. */
+/** @returns the command, with the keys that it needs, before hosts accept the repository again; undefined for none */
 function nextOf({ waiting, expired }: CommitResult, flags: CommitFlags, file: string): string | undefined {
   const repository = `--repository ${shellWord(flags.repository)} --keys DIR`;
   const isTargets = waiting.includes('targets') || expired === 'targets';

@@ -1,4 +1,4 @@
-// `writ root threshold`: proposes a root where more, or fewer, keys of a role must sign.
+// `writ root threshold`: proposes a root with another threshold for a role.
 import { numberFlag } from '../../console/flag-values.js';
 import { preset } from '../../console/flags.js';
 import { proposeCommand } from '../../repository/propose.js';

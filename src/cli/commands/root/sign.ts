@@ -1,5 +1,5 @@
-// `writ sign`: one person's signature on the proposal of a root. Shows what it changes, from the signed bytes and the
-// signer's own root; asks for the code, as compared by voice; says who is still missing.
+// `writ sign`: adds one signature to the proposal of a root. Prints the change, computed from the signed bytes and the
+// signer's own root, requests the code that the signers compare by voice, and lists the missing signatures.
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import {
@@ -104,7 +104,7 @@ export const command: CommandDefinition<SignFlags> = {
 
 const lockWaitMs = 10_000;
 
-/** A role needs its repository and keys, and no proposal. */
+/** @throws WritError USAGE unless a role is given with its repository and keys, and without a proposal */
 function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
   const { repository, keys } = flags;
   if (file === undefined && repository !== undefined && keys !== undefined) {
@@ -126,7 +126,7 @@ function handOf(flags: SignFlags, context: CommandContext): SigningHand {
   };
 }
 
-/** What a signer would be shown. The code is not in it: it is compared, never copied. */
+/** The preview for a signer. It omits the code, because signers compare the code by voice and never copy it. */
 function preview(trusted: TrustedProposal, file: string): Answer {
   const { difference, dangers, tallies } = describeProposal(trusted);
   return {
@@ -148,14 +148,14 @@ function preview(trusted: TrustedProposal, file: string): Answer {
   };
 }
 
-/** On stderr, before anything is asked: nobody signs what they have not been shown. */
+/** Prints the change to stderr before the question, so that each signer sees it before the signature. */
 function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
   reporter.warn('You are about to change who controls every host:');
   for (const line of proposalLines(trusted)) reporter.note(line);
   for (const danger of describeProposal(trusted).dangers) reporter.warn(danger);
 }
 
-/** @returns the proposal as it is now, and the ids of the keys that signed it here, or had before */
+/** @returns the proposal after this command, and the ids of the available keys that signed it now or before */
 async function signIfWanted(
   trusted: TrustedProposal,
   hand: SigningHand,
