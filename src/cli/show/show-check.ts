@@ -1,4 +1,4 @@
-// The answer of `writ check`: each check with its verdict and what it printed, what refused first. Pure: a verdict in, an
+// The result of `writ check`: each check with its verdict and its output, refusals first. Pure: a verdict in, an
 // answer out.
 import type { SourceVerdict } from '../../agent/checks/check-source.js';
 import type { BundleCheckReport } from '../../agent/checks/run-checks.js';
@@ -11,13 +11,13 @@ import type { Answer } from '../console/command.js';
 import { counted, indented, seconds } from './show-text.js';
 
 export interface Checked extends SourceVerdict {
-  /** The one that was asked about. */
+  /** The bundle to check. */
   readonly bundle: BundleConfig;
   readonly tree: SourceTree;
   readonly archiveBytes: number;
 }
 
-/** Of what one check printed, on a terminal; --json has all that is kept of it. */
+/** Lines of output of one check in the text; --json has all retained lines. */
 const maxOutputLines = 40;
 
 export function checkAnswer(
@@ -65,7 +65,7 @@ export function checkAnswer(
   };
 }
 
-/** A verdict on the content stands over what gave no verdict, and that over "not now". */
+/** A rejection outranks a failure without a verdict, and that outranks a deferral. */
 function worstOf(problems: readonly WritError[]): WritError | undefined {
   const weight = ({ kind }: WritError): number => (kind === 'rejected' ? 2 : kind === 'deferred' ? 0 : 1);
   return [...problems].sort((a, b) => weight(b) - weight(a))[0];

@@ -1,4 +1,4 @@
-// `writ config show` for people: one line a value, with where it comes from. Pure.
+// `writ config show` for people: one line for each value, with its source. Pure.
 import type { AgentConfig, BundleConfig, MirrorConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { ProxyUse } from '../../core/proxy-rules.js';
 import { roughly, table } from './show-text.js';
@@ -7,7 +7,7 @@ export interface ShownConfig {
   readonly config: AgentConfig;
   /** Pointers of the keys that the file sets, as `/poll/every`. */
   readonly given: readonly string[];
-  /** Of this command; the environment decides without the key `proxy`. */
+  /** The proxies of this command; they come from the environment when the key `proxy` is absent. */
   readonly proxies: readonly ProxyUse[];
 }
 

@@ -1,4 +1,4 @@
-// `writ diff` for people: which bundles and files differ, and how their texts do. Pure: a difference in, lines out.
+// `writ diff` for people: the bundles and files that differ, with their text differences. Pure: a difference in, lines out.
 import type { PolicyDifference } from '../../agent/control/diff-policy.js';
 import type { BundleDifference, FileDifference } from '../../core/status/policy-diff.js';
 import { counted } from './show-text.js';

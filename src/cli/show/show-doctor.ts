@@ -1,4 +1,4 @@
-// `writ doctor` for people: one aligned line a check, what to do behind it, and the count. Pure.
+// `writ doctor` for people: one aligned line for each check with the next command, and the count. Pure.
 import { type DoctorFinding, diagnose } from '../../core/status/doctor.js';
 import { counted } from './show-text.js';
 

@@ -1,5 +1,5 @@
-// What fleet commands say to people: the sentence first, then tables. Names, labels and lines are of hosts, who may be hostile:
-// all of it goes through the tables and lines that escape. Pure.
+// The text output of the fleet commands: a summary, then tables. A hostile host may choose names, labels and lines, so
+// all of them are escaped by the tables and lines. Pure.
 import type {
   BakeCounts,
   FleetSummary,
@@ -19,7 +19,7 @@ import { counted, minuteTime, roughly, secondTime, table } from './show-text.js'
 
 const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
 
-/** @returns hosts by where the release stands in its bake time, as `3 baking, 40 settled` */
+/** @returns the numbers of hosts by the bake state of the release, as `3 baking, 40 settled` */
 function bakesText(bakes: BakeCounts | undefined): string {
   if (bakes === undefined) return '';
   const { baking = 0, settled = 0, unobserved = 0, none = 0, failed = 0 } = bakes;
@@ -84,7 +84,7 @@ export function showSummary(summary: FleetSummary): string[] {
   ];
 }
 
-/** Of one table. A host can report a thousand bundles, and their rows must not hide those of other hosts. */
+/** Rows of one table. A host can report a thousand bundles, and their rows must not hide those of other hosts. */
 const maxRows = 100;
 
 /** @returns the rows with the most hosts, in the order given */
@@ -115,7 +115,7 @@ function releasesTable(releases: FleetSummary['releases']): string[] {
   );
 }
 
-/** Two roots of one version are of two repositories, or one is a thief's. */
+/** Adds the digest when two roots have one version: they belong to two repositories, or a thief made one. */
 function rootName({ version, digest }: FleetSummary['roots'][number], roots: FleetSummary['roots']): string {
   const same = roots.filter((one) => one.version === version);
   return same.length === 1 ? `v${version}` : `v${version} (${digest.slice(0, 12)})`;
@@ -189,7 +189,7 @@ function bundleText(
   return `${[bundle, ...channel].join(' ')} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
 }
 
-/** @returns a state of the past with the time of its report; a state of one of two machines with a key */
+/** @returns the state; with the time of its report when it is not current, and with a note when two machines use one key */
 function activeText(
   state: ActiveState,
   { presence, lastSeenMs, cloned }: Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>,

@@ -1,4 +1,4 @@
-// The lines of `writ status` about freshness: how old, since when, which code and which role; and a clock that is
+// The lines of `writ status` about freshness: the age, the begin, the code and the role of a problem; and a clock that is
 // behind. Pure: a report in, lines out.
 import type { BundleStatus, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { FailedAttempts } from '../../core/status/freshness.js';
@@ -30,7 +30,7 @@ export function freshnessLines(report: StatusReport): string[] {
   ];
 }
 
-/** Of one that is late its problem says the same, and what to do. */
+/** A late release has a problem with the same facts and a hint, so only a waiting one is printed here. */
 function missedLines({ bundle, missed }: BundleStatus): string[] {
   if (missed === undefined || missed.state !== 'waiting') return [];
   const { serial, sinceMs, code, url = '' } = missed;
@@ -41,7 +41,7 @@ function missedLines({ bundle, missed }: BundleStatus): string[] {
 
 function summary(report: StatusReport): string {
   const { state, lastContactAtMs, sinceMs } = report.freshness;
-  // A first pull without an agent notes its contact when it ends.
+  // The first pull without an agent records its contact only at its end.
   const never = report.downloading === undefined ? 'server not reached yet' : 'server reached now';
   const since = sinceMs === undefined ? '' : ` since ${minuteTime(sinceMs)}`;
   const contact =
@@ -52,7 +52,7 @@ function summary(report: StatusReport): string {
   return `${state}${since}: ${[contact, ...ageText(report), ...poll].join(', ')}`;
 }
 
-/** Only where it says more than the contact does. */
+/** Omitted for fresh metadata, because the time of the contact is the same. */
 function ageText({ freshness }: StatusReport): string[] {
   const { state, ageMs } = freshness;
   if (state === 'fresh') return [];

@@ -1,4 +1,4 @@
-// `writ health` in one line: the level, what is wrong from the worst on, and the host. Pure.
+// `writ health` in one line: the level, the problems with the worst first, and the host. Pure.
 import type { HostHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { minuteTime, roughly } from './show-text.js';

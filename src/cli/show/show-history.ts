@@ -1,4 +1,4 @@
-// `writ history` for people: one line a cycle, or all that one cycle said. Pure: entries in, lines out.
+// `writ history` for people: one line for each cycle, or all lines of one cycle. Pure: entries in, lines out.
 
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
@@ -30,14 +30,14 @@ export function showHistory(entries: readonly HistoryEntry[], maxLines = Number.
 }
 
 interface RepeatedEntry {
-  /** The newest one. */
+  /** The newest entry of the group. */
   readonly entry: HistoryEntry;
   readonly times: number;
-  /** Epoch milliseconds: the start of the oldest one. */
+  /** Epoch milliseconds: the start of the oldest entry. */
   readonly sinceMs: number;
 }
 
-/** A release that fails at each poll would otherwise fill the table with equal lines, and hide what came before. */
+/** Joins equal failures, because a release that fails at each poll would fill the table and hide earlier cycles. */
 function groupRepeats(entries: readonly HistoryEntry[]): readonly RepeatedEntry[] {
   const groups: RepeatedEntry[] = [];
   for (const entry of entries) {
@@ -50,7 +50,7 @@ function groupRepeats(entries: readonly HistoryEntry[]): readonly RepeatedEntry[
   return groups;
 }
 
-/** A line of a person, of a move, or without a problem always stands alone. */
+/** A cycle by an operator, with a move, or without a problem always has a line of its own. */
 function isRepeat(newer: HistoryEntry, older: HistoryEntry): boolean {
   const textsOf = ({ result, reason }: HistoryEntry): string =>
     JSON.stringify([result.trigger, generations(result), outcomeText(result), whatText(result), reason]);
@@ -58,7 +58,7 @@ function isRepeat(newer: HistoryEntry, older: HistoryEntry): boolean {
   return hasProblem && (newer.by ?? older.by) === undefined && textsOf(newer) === textsOf(older);
 }
 
-/** All that one cycle said: its steps, its block, every answer of a worker. */
+/** All lines of one cycle: its steps, its result, every reply of a worker. */
 export function showCycle(entry: HistoryEntry): Block {
   const { result, steps, by, reason, recovers } = entry;
   const block = showResult(result);
@@ -116,7 +116,7 @@ function fixesText({ fixes }: BundleResult): string {
   return fixes === undefined ? '' : `, fixes ${fixes}`;
 }
 
-/** The line begins with the bundle and its serial: a message that does too loses them. */
+/** Removes the bundle and its serial from a message that begins with them, because the line already does. */
 function whyText({ bundle, toSerial, remembered }: BundleResult, { message }: Problem): string {
   if (remembered === true) return 'refused before';
   const said = [`${bundle}: `, `${bundle} ${toSerial}: `, `${bundle} ${toSerial} `];

@@ -1,5 +1,5 @@
-// Words for a proposed root: what it changes, who controls what after it, who has signed and who is missing. From
-// the values that were computed of the signed bytes; pure text.
+// The text of a proposed root: its changes, the keys of each role after it, its signatures and the missing ones. Pure
+// text, from values that were computed from the signed bytes.
 
 import { timeLeft } from '../../core/text/iso-time.js';
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
@@ -20,7 +20,7 @@ import {
 import { judgeRoot } from '../../publisher/root/root-rules.js';
 import { table } from './show-text.js';
 
-/** What a proposal changes, why that may be dangerous, and who has signed it. */
+/** The changes of a proposal, their dangers, and its signatures. */
 export function describeProposal({ base, proposal }: TrustedProposal) {
   const next = proposal.root.signed;
   const { dangers } = judgeRoot(base.signed, next);
@@ -28,13 +28,13 @@ export function describeProposal({ base, proposal }: TrustedProposal) {
   return { difference: compareRoots(base.signed, next), dangers, tallies };
 }
 
-/** @returns all that a signer has to be shown, except for the dangers */
+/** @returns everything that a signer must see, without the dangers */
 export function proposalLines(trusted: TrustedProposal): string[] {
   const { difference, tallies } = describeProposal(trusted);
   return [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
 }
 
-/** @returns what changes, one line a role that changes */
+/** @returns one line for each changed role */
 export function differenceLines(difference: RootDifference): string[] {
   const { version, expires, roles, lives, renamed } = difference;
   const changed = roles.filter(
@@ -74,7 +74,7 @@ function thresholdText({ threshold, kept, removed, added }: RoleDifference): str
   return before === after ? `threshold ${after} stays` : `threshold ${before} -> ${after}`;
 }
 
-/** @returns who controls what once the root is committed; new keys are marked */
+/** @returns the keys of each role after the commit of the root; new keys are marked */
 function controlLines({ roles }: RootDifference): string[] {
   const rows = roles.map(({ role, kept, added, threshold }) => {
     const names = [...kept.map(keyText), ...added.map((key) => `${keyText(key)} NEW`)];
@@ -99,7 +99,7 @@ function oneTally({ signed, threshold }: Tally): string {
   return `${signed.length}/${threshold}${names === '' ? '' : ` (${names})`}`;
 }
 
-/** @returns as `one of anna, carol`; empty when nobody is missing */
+/** @returns as `one of anna, carol`; empty when no signature is missing */
 export function missingText(tallies: Tallies): string {
   return whoIsMissing(tallies)
     .map(({ count, of }) => {

@@ -1,11 +1,11 @@
-// `writ refusals` for people: what is remembered, what of it could still be tried, and what follows when it is forgotten.
+// `writ refusals` for people: the refusals, the next retry of each, and the effect of `forget`.
 // Pure: an answer in, lines out.
 import type { Bounded, RefusalsResult } from '../../core/protocol/control-protocol.js';
 import type { RememberedRefusal } from '../../core/status/status.js';
 import type { Block } from './show-result.js';
 import { counted, indented, minuteTime, table, truncatedLines } from './show-text.js';
 
-/** @returns a line a refusal, the newest first, with the first line of its reason */
+/** @returns a line for each refusal, the newest first, with the first line of its reason */
 export function showRefusals(result: Bounded<RefusalsResult>, nowMs: number): Block {
   const refusals = result.refusals.toReversed();
   if (refusals.length === 0) return { lines: ['EMPTY     nothing is remembered as refused'] };
@@ -40,7 +40,7 @@ function againText({ state, retryAtMs }: RememberedRefusal, nowMs: number): stri
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
 }
 
-/** @returns what was forgotten, and what becomes of it now */
+/** @returns the forgotten refusals, and the next attempt of each */
 export function showForgotten(result: Bounded<RefusalsResult>): Block {
   const { refusals } = result;
   if (refusals.length === 0) return { lines: ['UNCHANGED nothing was remembered as refused'] };

@@ -1,5 +1,5 @@
-// `writ repo log` for people: one line an act, the newest first, then what a machine signed, where the log begins, and what it
-// cannot say. Pure: a log in, lines out.
+// `writ repo log` for people: one line for each change, the newest first, then the online signatures, the begin of the log,
+// and its limits. Pure: a log in, lines out.
 
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
 import type { OnlineSummary } from '../../publisher/upkeep/log-online.js';
@@ -14,7 +14,7 @@ import type {
 import type { LogEntry, RepositoryLog } from '../../publisher/upkeep/repository-log.js';
 import { counted, secondTime, table } from './show-text.js';
 
-/** What is written beside the log for people, whatever it holds. */
+/** The note below every log for people. */
 const limitsOfTheLog =
   'Signed by: names of keys. The metadata does not say which person used a shared key, from where, or what was tried and refused.';
 
@@ -53,7 +53,7 @@ export function rangesText(versions: readonly number[]): string {
   return `${texts.join(', ')}${more === 0 ? '' : ` and ${more} more; --json lists all`}`;
 }
 
-/** Of roots the log trusts only what follows the one that it was given: an older one has to be given. */
+/** Names the flag for older roots, because the log trusts only the roots after the given one. */
 function beginningLine({ role, version, olderAre }: RepositoryLog['beginnings'][number]): string {
   const unread = role === 'root' ? '; --keys DIR with an older root.json shows them' : '';
   const why =
@@ -122,7 +122,7 @@ function rootText({ roles }: RootAct): string {
   return parts.join('; ');
 }
 
-/** With ids, because a key can have the name of the key that it replaces. */
+/** Includes key ids, because a key can have the name of the key that it replaces. */
 function keysText({ addedKeys, addedKeyIds, removedKeys, removedKeyIds }: KeyChange): string {
   const texts = (sign: string, names: readonly string[], ids: readonly string[]): string[] =>
     ids.map((id, index) => {

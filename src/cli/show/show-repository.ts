@@ -1,4 +1,4 @@
-// Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
+// The text of repositories, releases and archives in the publisher's commands. Pure text.
 
 import { given } from '../../core/given.js';
 import { type Digest, digest12 } from '../../core/names.js';
@@ -24,7 +24,7 @@ export function isoDay(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
-/** @returns as `'my dir'` where a shell would split it */
+/** @returns as `'my dir'` when a shell would split it */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -35,7 +35,7 @@ export function deltasText(deltas: readonly DeltaInfo[]): string {
   return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
 }
 
-/** What `--json` says of the deltas of a release; nothing in the list where it has none. */
+/** The deltas of a release for `--json`; an empty list without deltas. */
 export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
   return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
 }
@@ -47,7 +47,7 @@ export function releaseText({ bundle, channel, serial, revision, manifest }: Rel
 }
 
 interface ShownRelease extends Pick<ListedRelease, 'role' | 'release'> {
-  /** False is shown; undefined where the label of the lines already states it. */
+  /** False is printed; undefined when the label of the lines already states it. */
   readonly isLive?: boolean;
   /** The role that signed the release before: only its signer changes. */
   readonly movedFrom?: string;
@@ -55,7 +55,7 @@ interface ShownRelease extends Pick<ListedRelease, 'role' | 'release'> {
 
 const maxReleasesShown = 50;
 
-/** @param label as `signs`; each line begins with it, and with `keeps` in place of `publishes` where only the signer changes */
+/** @param label as `signs`; each line begins with it, and with `keeps` in place of `publishes` when only the signer changes */
 export function releaseLines(label: string, releases: readonly ShownRelease[]): string[] {
   const shown = releases.slice(0, maxReleasesShown).map(({ role, release, isLive, movedFrom }) => {
     const isKept = movedFrom !== undefined && label === 'publishes';
@@ -71,7 +71,7 @@ function signerText(role: string, before: string): string {
   return role === before ? `; signed by new keys of ${role}` : `; signed by ${role}, before by ${before}`;
 }
 
-/** @returns each release for `--json`, with its whole digest */
+/** @returns each release for `--json`, with its full digest */
 export function releaseDetails(releases: readonly ShownRelease[]): Record<string, unknown>[] {
   return releases.map(({ role, release, isLive, movedFrom }) => {
     const { bundle, channel, serial, revision, manifest } = release;

@@ -1,5 +1,5 @@
-// The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the running policy,
-// and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
+// The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the active policy,
+// and the next command. Pure: a result in, lines out. Each line comes from the result only.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isNowActive, type Outcome } from '../../core/cycle/sync-machine.js';
@@ -20,7 +20,7 @@ export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
   readonly next?: string | undefined;
-  /** The command that takes it back; and the code in the first line, which has a page. */
+  /** The command that reverts the move; and the code in the first line, which has a page. */
   readonly undo?: string | undefined;
   readonly docs?: ErrorCode | undefined;
 }
@@ -50,24 +50,24 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
     return showStopped(result, isBusy ? 'BUSY' : 'FAILED', 'writ status');
   },
   deferred: (result) => {
-    // Not where a rollback holds it: that would undo what a person has just ordered.
+    // Omit `writ resume` when a rollback holds the release, because it would undo the operator's request.
     const isPaused = result.problems.some(({ code }) => code === 'ACTIVATION_PAUSED');
     return showStopped(result, 'DEFERRED', isPaused ? 'writ resume' : 'writ status');
   },
-  // Not `writ resume`, the last step of the hint: the cause comes first.
+  // Name `writ history` and not `writ resume`, because the operator must find the cause first.
   blocked: (result) => showStopped(result, 'BLOCKED', 'writ history'),
 };
 
 function showUnchanged(result: CycleResult): Block {
   const { generation, confirmed, problems } = result;
-  const isPlain = generation === undefined || confirmed || hasNobodyToAsk(result);
+  const isPlain = generation === undefined || confirmed || hasNoWorkerGroup(result);
   const word = isPlain ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
   return { lines: [`${word} ${activeText(result)}`, ...notifiedNow(result), ...problems.map(problemLine)] };
 }
 
 const maxNamesOfWorkers = 5;
 
-/** Nothing new came, and workers that were pending had their turn: whoever asked wants to know whom that reached. */
+/** The pending workers that a cycle without a new release notified. */
 function notifiedNow({ workers }: CycleResult): string[] {
   const reached = workers.filter((one) => one.state !== 'unreachable');
   if (reached.length === 0) return [];
@@ -79,7 +79,7 @@ function notifiedNow({ workers }: CycleResult): string[] {
 function showActivated(result: CycleResult): Block {
   if (result.type === 'rollback.result') return showBack(result);
   const { generation, durationMs, confirmed } = result;
-  const isNobody = hasNobodyToAsk(result);
+  const isNobody = hasNoWorkerGroup(result);
   const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const moved = withOutcome(result, 'activated');
   const what = releases(moved.length > 0 ? moved : result.bundles);
@@ -97,13 +97,13 @@ function showActivated(result: CycleResult): Block {
   };
 }
 
-/** Said on stderr, beside the story of a cycle that it is no part of. */
+/** A problem of the fleet reports is printed on stderr, because it is no part of the cycle. */
 export function isOfFleet({ code }: { readonly code: string }): boolean {
   return code.startsWith('FLEET_');
 }
 
-/** A host without groups: any group that is not confirmed has something to say. */
-function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult): boolean {
+/** A host without worker groups: each unconfirmed group would have workers or a problem. */
+function hasNoWorkerGroup({ confirmed, workers, problems, warnings }: CycleResult): boolean {
   return (
     !confirmed &&
     workers.length === 0 &&
@@ -113,7 +113,7 @@ function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult)
 
 function showBack(result: CycleResult): Block {
   const { generation, fromGeneration, durationMs, confirmed } = result;
-  const word = confirmed || hasNobodyToAsk(result) ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const word = confirmed || hasNoWorkerGroup(result) ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const left = result.bundles.filter(
     (one) => one.fromSerial !== undefined && one.fromSerial !== one.toSerial,
   );
@@ -131,7 +131,7 @@ function showBack(result: CycleResult): Block {
   };
 }
 
-/** Where the repository offers something else by now, or what was refused, an end of the hold brings nothing back. */
+/** Names `writ resume` only when it reactivates the release: not when another release is offered, or this one was refused. */
 function undoOf(left: readonly BundleResult[], fromGeneration: number | undefined): Pick<Block, 'undo'> {
   if (left.some(({ resumable }) => resumable)) return { undo: 'writ resume' };
   return fromGeneration === undefined ? {} : { undo: `writ rollback ${fromGeneration}` };
@@ -160,7 +160,7 @@ function showRejected(result: CycleResult): Block {
   const details = refused.flatMap((one) =>
     one.problem === undefined ? [] : indented(problemText(one.problem, maxOutputLines), '  ', maxDetailLines),
   );
-  // Beside a refusal another bundle may have failed for a reason of its own.
+  // Another bundle may have failed for a reason of its own.
   const others = result.bundles.flatMap(({ outcome, problem }) =>
     outcome === 'rejected' || problem === undefined
       ? []
@@ -171,7 +171,7 @@ function showRejected(result: CycleResult): Block {
       `REJECTED  ${offered(refused)}${codeText(result)}`,
       ...details,
       ...others,
-      // Nothing of the release, and for whoever uses the policy it may be the worse news.
+      // Print worker problems too: they do not concern the release, but may be worse for the users of the policy.
       ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
       ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
@@ -189,7 +189,7 @@ function showRolledBack(result: CycleResult): Block {
   const now = result.changed ? activeText(result) : back;
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
-  // Nobody has refused, and nothing is remembered: its problem says when it is tried again.
+  // A silent worker causes no refusal, so nothing is remembered; the problem has the time of the retry.
   const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isUnsaidNo(code));
   return {
     lines: [
@@ -219,21 +219,21 @@ function showStopped(result: CycleResult, word: string, next: string): Block {
   };
 }
 
-/** What was wanted and what there was, where the problem is such a difference. */
+/** The expected and the actual value, when the problem has both. */
 function factLines(problem: Problem | undefined): string[] {
   const { expected, actual } = problem?.facts ?? {};
   if (expected === undefined || actual === undefined) return [];
   return [...indented(`expected ${expected}`, '  ', 1), ...indented(`actual   ${actual}`, '  ', 1)];
 }
 
-/** What became of the running policy, without a full stop. */
+/** The active policy after the cycle, as a sentence without its full stop. */
 function staysText(result: CycleResult): string {
   const { generation, fromGeneration, changed } = result;
   if (generation === undefined) return `No policy is active${fromGeneration === undefined ? ' yet' : ''}`;
   if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
   const now = `Generation ${generation}${activeList(result)} is active`;
   if (result.bundles.some((one) => one.activeSerial !== undefined)) return now;
-  // Behind the commit point and without a word on its bundles: only the number is certain.
+  // After the commit point, a result may lack its bundles: then only the number is certain.
   if (!result.bundles.some(isNowActive)) return `Generation ${generation} is active`;
   return `${now}: the other bundles have moved`;
 }
@@ -254,7 +254,7 @@ function activeSerial(bundle: BundleResult): number | undefined {
   return bundle.activeSerial ?? (isNowActive(bundle) ? bundle.toSerial : bundle.fromSerial);
 }
 
-/** `dns-edge 42, 4f1c2e9`: the revision is that of the serial that was offered. */
+/** `dns-edge 42, 4f1c2e9`: the revision belongs to the offered serial. */
 function releases(bundles: readonly BundleResult[]): string {
   return bundles
     .map((one) => {
@@ -273,7 +273,7 @@ function withOutcome(result: CycleResult, outcome: Outcome): readonly BundleResu
   return result.bundles.filter((one) => one.outcome === outcome);
 }
 
-/** Of the bundle that the outcome is about, where it has one. */
+/** The problem of a bundle with the outcome of the cycle, or else the first problem of the result. */
 function worstProblem(result: CycleResult): Problem | undefined {
   return withOutcome(result, result.outcome)[0]?.problem ?? result.problems[0];
 }

@@ -1,14 +1,14 @@
-// The line of `writ status` about the sandbox: whether commands are confined, and which bounds are really kept. Pure.
+// The line of `writ status` about the sandbox: whether commands are confined, and which bounds are in force. Pure.
 import type { SandboxStatus } from '../../core/status/status.js';
 
-/** @returns no line where no agent has looked */
+/** @returns no line when no agent has tested the sandbox */
 export function sandboxLines(sandbox: SandboxStatus | undefined): string[] {
   return sandbox === undefined || sandbox.state === 'unknown' ? [] : [`  sandbox   ${sandboxText(sandbox)}`];
 }
 
 function sandboxText(sandbox: SandboxStatus): string {
   const { mode, state, reason, withoutIt } = sandbox;
-  if (state === 'on') return `on; commands run as ${whoText(sandbox)}; ${boundsText(sandbox)}`;
+  if (state === 'on') return `on; commands run as ${commandUserText(sandbox)}; ${boundsText(sandbox)}`;
   if (state === 'off') return 'off: commands run as the agent';
   // A report of 0.1.0 has no `withoutIt`.
   const isRefused = withoutIt === undefined ? mode === 'required' : withoutIt === 'refused';
@@ -16,7 +16,7 @@ function sandboxText(sandbox: SandboxStatus): string {
   return `${state}${reason === undefined ? '' : ` (${reason})`}: ${effect}`;
 }
 
-function whoText({ user, userNamespace }: SandboxStatus): string {
+function commandUserText({ user, userNamespace }: SandboxStatus): string {
   const who = user === 'nobody' ? 'nobody' : "the agent's user";
   return userNamespace === 'yes' ? who : `${who}, without a user namespace`;
 }

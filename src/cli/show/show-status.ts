@@ -32,10 +32,10 @@ import {
 } from './show-text.js';
 import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
-/** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
+/** A problem beside an active policy that lasts until its fix. A pull exits with 4 for it. */
 const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) || isUnsaidNo(code);
 
-/** Nothing is activated while one of them stands. */
+/** Problems that stop every activation. */
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
 
 /** @returns the one word for the state of the host; the worst wins */
@@ -44,13 +44,14 @@ export function statusWord(report: StatusReport): string {
   if (report.problems.some(({ code }) => blockingCodes.has(code))) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';
   if (isDamaged(report)) return 'damaged';
-  // Metadata that was refused is an attack or a fault, and never passes for a host at rest.
+  // Refused metadata is an attack or a fault, so the host must never be shown as active.
   if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
   if (report.generation === undefined) return 'empty';
-  // Who was missed by the last cycle may have been notified since.
-  const isMended = report.problems.length === 0;
-  const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
+  // Workers that the last cycle did not reach may have been notified since.
+  const hasNoProblem = report.problems.length === 0;
+  const missed =
+    (report.last?.outcome === 'degraded' && !hasNoProblem) || missedOf(report.workers).length > 0;
   if (missed || report.problems.some(({ code }) => isDegraded(code))) return 'degraded';
   const isReleaseStale = report.problems.some(({ code }) => code === 'RELEASE_STALE');
   return report.freshness.state === 'stale' || isReleaseStale ? 'stale' : 'active';
@@ -158,18 +159,18 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
   return server.fixes === undefined ? String(server.serial) : `${server.serial}, fixes ${server.fixes}`;
 }
 
-/** Only verified targets say that there is no such bundle. */
+/** Only verified targets prove that a bundle is not listed. */
 function notListedText({ freshness, trust }: StatusReport): string {
   if (freshness.lastContactAtMs === undefined) return 'not asked yet';
   return trust.some(({ role }) => role === 'targets') ? 'no such bundle' : 'nothing verified yet';
 }
 
-/** It requires what the Writ of this host does not know. */
+/** The release requires a feature that the Writ of this host does not know. */
 function isTooNew(bundle: string, { problems }: StatusReport): boolean {
   return problems.some(({ code, facts }) => code === 'REQUIRES_UNKNOWN' && facts['bundle'] === bundle);
 }
 
-/** One that lies is an alarm, though another one took its place. */
+/** The state of each mirror. A failing mirror is shown even when another one replaces it. */
 function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
   return mirrors.map(({ url, state, code, sinceMs }) => {
     const since = sinceMs === undefined ? '' : ` for ${roughly(atMs - sinceMs)}`;
@@ -213,7 +214,7 @@ function retryTime(retryAtMs: number, nowMs: number): string {
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
 }
 
-/** What health warns of and no pull ends with: a probe that gave no verdict, workers that proved nothing. */
+/** Warnings of health without effect on a pull: a probe without a verdict, unconfirmed workers. */
 function warningLines(report: StatusReport): string[] {
   const { groups = [], problems } = report;
   const known = new Set(problems.map(({ code }) => code));
@@ -249,7 +250,7 @@ const holdWords = {
   open: 'has open',
 } as const;
 
-/** An old generation that lives on, and who must let go of it. */
+/** Each former generation that a rule or a process retains, with its user. */
 function heldLines({ held = [] }: StatusReport): string[] {
   return held.map(({ generation, bundle, what, path = '', pid, command = '?', sinceMs }) => {
     const part = generation === undefined ? `a tree of ${bundle}` : `generation ${generation}`;
@@ -288,7 +289,7 @@ function nextStep(report: StatusReport, { start }: ServiceCommands): Pick<Block,
     : {};
 }
 
-/** Where the server has something else, or nobody takes what it has, an end of the hold changes nothing. */
+/** Whether the end of a hold would activate its release: it is still offered, and not refused. */
 function isOffered({ bundle, serial }: HoldStatus, { bundles, refusals }: StatusReport): boolean {
   const offered = bundles.find((one) => one.bundle === bundle)?.server?.serial ?? serial;
   return offered === serial && !refusals.some((one) => one.bundle === bundle && one.serial === serial);

@@ -1,5 +1,5 @@
-// The live steps of a cycle: events in, calls of the reporter out. Steps that have nothing to say are kept for
-// --verbose; what a step printed beyond its first line follows as notes.
+// The progress of a running cycle: events in, calls of the reporter out. Steps without a text are printed only with
+// --verbose. The further lines of a step follow as notes.
 import type { CycleEventLine, CycleWait, WorkerWait } from '../../core/cycle/cycle-report.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import { sizeText } from '../../core/size-text.js';
@@ -13,7 +13,7 @@ const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const 
 >;
 const maxNotes = 20;
 
-/** @returns a listener for the events of one cycle, and for messages that are none */
+/** @returns a listener for the events of one cycle; it ignores other messages */
 export function stepPrinter(
   reporter: Reporter,
   { verbose }: Partial<Pick<CommonFlags, 'verbose'>>,

@@ -1,5 +1,5 @@
-// Words for times, durations, tables and counts of workers, as every command writes them: UTC always, aligned columns, no colour.
-// Pure text; knows no result.
+// The text of times, durations, tables and counts of workers in all commands: always UTC, aligned columns, no colour.
+// Pure text without knowledge of results.
 import type { Bounded, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { BakeWait, WorkerStatus } from '../../core/status/status.js';
 import { refusesAllText } from '../../core/status/worker-rules.js';
@@ -7,7 +7,7 @@ import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
 import { columnsOf } from '../console/terminal-text.js';
 
-/** @returns `2026-11-21 14:32:05`, in UTC; a dash for what no calendar has */
+/** @returns `2026-11-21 14:32:05`, in UTC; a dash for a time outside the calendar */
 export function secondTime(atMs: number): string {
   return isoTime(atMs)?.slice(0, 19).replace('T', ' ') ?? '-';
 }
@@ -45,7 +45,7 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** @returns the line about a value, where there is one */
+/** @returns the line about a value; no line for undefined */
 export function lineOf<T>(value: T | undefined, text: (value: T) => string): string[] {
   return value === undefined ? [] : [text(value)];
 }
@@ -66,15 +66,15 @@ export function indented(text: string, indent: string, max: number): string[] {
   return lines.length <= max ? shown : [...shown, `${indent}(${counted(lines.length - max, 'more line')})`];
 }
 
-/** @returns what an answer had no room for, as `  (120 more workers are not shown)` */
+/** @returns the number of omitted workers, as `  (120 more workers are not shown)` */
 export function truncatedLines({ truncated = {} }: Bounded<object>): string[] {
   return Object.entries(truncated).map(([list, count]) => `  (${count} more ${list} are not shown)`);
 }
 
-/** Its title, and where its cells stand. */
+/** A title, with the alignment of its cells. */
 export type Column = string | { readonly right: string };
 
-/** @returns a line of titles and one a row, two spaces in, columns two spaces apart, control characters escaped */
+/** @returns a line of titles and one for each row, indented by two spaces, columns two spaces apart, control characters escaped */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const titles = columns.map((column) => (typeof column === 'string' ? column : column.right));
   const all = [titles, ...rows].map((row) => row.map(printable));
@@ -89,7 +89,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   });
 }
 
-/** @returns what a bake time waits for, as the end of a sentence */
+/** @returns the missing condition of a bake time, as the end of a sentence */
 export function bakeWaitText({ what, of = [] }: BakeWait): string {
   const names = of.join(', ');
   switch (what) {

@@ -1,4 +1,4 @@
-// `writ verify` for people: the outcome, what is damaged or was repaired, and one line to go on with. Pure.
+// `writ verify` for people: the outcome, the damage and the repairs, and the next command. Pure.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { formatDamage } from '../../core/status/scrub-state.js';
 import type { VerifiedGeneration, VerifyResult } from '../../core/status/verify-report.js';
@@ -38,7 +38,7 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
   }
 }
 
-/** @returns the code of the outcome `damaged`: without a changed file it names the alarm about keys and not about the disk */
+/** @returns the code of the outcome `damaged`: without a changed file it is the code about keys and not about the disk */
 export function verifiedCode({ outcome, generations, untrusted, truncated }: Bounded<VerifyResult>) {
   if (outcome !== 'damaged') return undefined;
   const isDamaged = truncated !== undefined || generations.some((one) => one.damage.length > 0);

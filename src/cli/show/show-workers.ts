@@ -1,10 +1,10 @@
-// The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
+// The workers of a status: the generation and reply of each, and the missing conditions of bake times. Pure: a report in,
 // lines out.
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
 import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import { bakeWaitText, counted, indented, roughly, secondTime, table } from './show-text.js';
 
-/** @returns a table of the workers; nothing where there are none */
+/** @returns a table of the workers; no line without workers */
 export function workerLines(report: StatusReport): string[] {
   if (report.workers.length === 0) return [];
   return table(
@@ -31,9 +31,9 @@ function answerText(worker: WorkerStatus, report: StatusReport): string {
         ? `${worker.text === unknownAnswerText ? 'no answer known since a notification at' : 'to be notified since'} ${at}`
         : `not up since ${at}; notified when it appears`;
     case 'unreachable':
-      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker, report)}${saidText(worker)}`;
+      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker, report)}${replyText(worker)}`;
     case 'refused':
-      return `WORKER_REFUSED at ${at}${saidText(worker)}`;
+      return `WORKER_REFUSED at ${at}${replyText(worker)}`;
   }
 }
 
@@ -43,20 +43,20 @@ function provenText({ provenAtMs, observed }: WorkerStatus, nowMs: number): stri
   return `, proved ${roughly(nowMs - provenAtMs)} ago${unobserved}`;
 }
 
-/** Without an agent nothing notifies a worker until a person or a timer pulls. */
+/** Without an agent, the next notification of a worker is at the next pull. */
 function triesText({ tries, nextNotificationAtMs }: WorkerStatus, { agent }: StatusReport): string {
   if (tries === undefined || nextNotificationAtMs === undefined) return '';
   const next = agent === 'stop' ? 'the next pull' : `${secondTime(nextNotificationAtMs)} UTC`;
   return `, ${counted(tries, 'notification')} without an answer, again at ${next}`;
 }
 
-/** Its own words, or why there are none. */
-function saidText({ text }: WorkerStatus): string {
+/** The text of the worker's reply, or the reason why there is none. */
+function replyText({ text }: WorkerStatus): string {
   const [first = ''] = indented(text, '', 1);
   return first === '' ? '' : `: ${first.slice(0, 100)}`;
 }
 
-/** @returns where the release stands after its activation; `-` without a bake time */
+/** @returns the bake state of the release; `-` without a bake time */
 export function bakeText(bake: BundleStatus['bake']): string {
   if (bake === undefined) return '-';
   const { state, leftMs = 0, untaken, waitsFor, observed } = bake;
@@ -66,7 +66,7 @@ export function bakeText(bake: BundleStatus['bake']): string {
   return waitsFor === undefined ? `baking, ${roughly(leftMs)} left` : 'baking, waits';
 }
 
-/** @returns what each bake time waits for that does not pass, or that is over without an end */
+/** @returns the missing condition of each bake time that does not pass, or that is over without a result */
 export function bakeWaitLines({ bundles }: Pick<StatusReport, 'bundles'>): string[] {
   return bundles.flatMap(({ bundle, serial, bake }) =>
     bake?.waitsFor === undefined
