@@ -1,4 +1,4 @@
-// Runs a piece of a test in a Node process of its own: for a umask, for a kill, for what is written to stderr.
+// Runs a part of a test in a Node process of its own: to set a umask, to kill it, or to read its stderr.
 // The script is an ES module; `import(at('src/...'))` gives it compiled files of Writ.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { pathToFileURL } from 'node:url';

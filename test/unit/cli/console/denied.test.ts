@@ -18,7 +18,7 @@ describe('an error of a command', () => {
     }
   });
 
-  it('stays what it is otherwise', () => {
+  it('keeps its code for every other failure', () => {
     for (const error of [toWritError(system('EIO')), toWritError('x'), new WritError('DISK_FULL', 'x')])
       assert.equal(deniedOr(error), error);
     const own = new WritError('TRUST_STORE_DAMAGED', 'x', { cause: system('EACCES') });

@@ -60,11 +60,11 @@ describe('the exit code of a lost answer', () => {
     assert.equal(lost({ exitCode: 2 }), 2);
   });
 
-  it('is 1 where the answer ended with its reader, as that of status --watch', () => {
+  it('is 1 for an answer that lasts until its reader ends, as of status --watch', () => {
     assert.equal(lost({ exitCode: 130 }), 1);
   });
 
-  it('is 1 where the answer has what is shown once only', () => {
+  it('is 1 when the answer contains a value that is shown only once', () => {
     assert.equal(lost({ isOnlyAnswer: false, answer: { ...answer, kept: ['Passphrase  abc'] } }), 1);
   });
 });

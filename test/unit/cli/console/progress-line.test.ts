@@ -23,7 +23,7 @@ describe('how far a step is', () => {
     assert.equal(at(line, 1_100_000_000, 10_000), '1.1 GB of 2.0 GB, 55 %, 10.0 MB/s, 1:30 left');
   });
 
-  it('is measured anew where it goes back', () => {
+  it('is measured again when the amount decreases', () => {
     const line = createProgressLine();
     at(line, 1_000_000_000, 0);
     assert.equal(at(line, 0, 10_000), '0 B of 2.0 GB, 0 %');

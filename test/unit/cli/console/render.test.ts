@@ -77,14 +77,14 @@ describe('answers', () => {
     );
   });
 
-  it('that change are one line each in a pipe, and nothing without news', () => {
+  it('that change are one line for each change in a pipe', () => {
     const { renderer, out } = rendered();
     renderer.redraw(answer, ['12:00', 'ROLLED BACK', 'by \t a tab']);
     renderer.redraw(answer);
     assert.equal(out.text(), '12:00\tROLLED BACK\tby \\u{9} a tab\n');
   });
 
-  it('that change are one object each with --json, and nothing without news', () => {
+  it('that change are one object for each change with --json', () => {
     const { renderer, out } = rendered({ json: true }, { columns: 80 });
     renderer.redraw(answer, ['12:00']);
     renderer.redraw(answer);
@@ -92,7 +92,7 @@ describe('answers', () => {
     assert.equal(JSON.parse(out.text()).outcome, 'rolled-back');
   });
 
-  it('that change take the place of the one before on a terminal, also where only ages have grown', () => {
+  it('that change replace the former one on a terminal, also when only ages changed', () => {
     const { renderer, out } = rendered({}, { columns: 80 });
     renderer.redraw(answer, ['12:00']);
     renderer.redraw(answer);
@@ -174,7 +174,7 @@ describe('errors', () => {
     assert.equal(out.text(), '');
   });
 
-  it('name no page of what was mistyped or broken off', () => {
+  it('name no page for a usage error or an interruption', () => {
     for (const code of ['USAGE', 'INTERRUPTED'] as const) {
       const { renderer, err } = rendered();
       renderer.error(new WritError(code, 'x'));
@@ -182,13 +182,13 @@ describe('errors', () => {
     }
   });
 
-  it('name their page with --json, whatever they are', () => {
+  it('name their page with --json for every code', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.error(new WritError('USAGE', 'x'));
     assert.equal(JSON.parse(out.text()).docs, 'writ help USAGE');
   });
 
-  it('name the address of their page too, where it has one', () => {
+  it('name the address of their page too when it has one', () => {
     const env = { WRIT_DOCS_URL: 'https://docs.example.com/writ' };
     const address = 'https://docs.example.com/writ/errors/METADATA_EXPIRED';
     const people = rendered({}, undefined, env);
@@ -213,14 +213,14 @@ describe('errors', () => {
     }
   });
 
-  it('are verbose without what a terminal would obey', () => {
+  it('are printed verbosely without control characters', () => {
     const { renderer, err } = rendered({ verbose: true });
     renderer.error(new WritError('INTERNAL', 'x', { cause: new Error('\u001b[2J\u009b') }));
     assert.match(err.text(), /Error: \\u\{1b\}\[2J\\u\{9b\}/);
     assert.doesNotMatch(err.text().replaceAll('\n', ''), /\p{Cc}/u);
   });
 
-  it('give 130 for what a person broke off, and the code of the signal that ended us', () => {
+  it('give 130 for an interruption, and the exit code of the signal that ended the command', () => {
     const interrupted = new WritError('INTERRUPTED', 'x');
     assert.equal(rendered().renderer.error(interrupted), 130);
     assert.equal(rendered().renderer.error(interrupted, 143), 143);

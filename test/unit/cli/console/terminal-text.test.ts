@@ -12,7 +12,7 @@ describe('printable', () => {
   });
 });
 
-describe('what shows nothing', () => {
+describe('an invisible character', () => {
   for (const hidden of ['\u200b', '\ufeff', '\u00ad', '\u3164', '\ufe0f', '\u{e0041}', '\ufff9']) {
     const code = hidden.codePointAt(0)?.toString(16);
     it(`U+${code} is shown, and JSON of it is still the same value`, () => {

@@ -8,7 +8,7 @@ const { atMs } = statusReport();
 const fleet = { url: 'https://fleet/', state: 'reporting', keyId: 'abc', pending: 0 } as const;
 
 describe('the line of a fleet', () => {
-  it('says when a report was last stored, or what stops it, and is not there without one', () => {
+  it('prints the time of the last stored report or the code of the failure, and is omitted without a fleet server', () => {
     const line = (more: object) => fleetLines(statusReport({ fleet: { ...fleet, ...more } }))[0];
     assert.deepEqual(fleetLines(statusReport()), []);
     assert.equal(
@@ -25,7 +25,7 @@ describe('the line of a fleet', () => {
     );
   });
 
-  it('says why a report does not arrive before that is a problem of the host', () => {
+  it('prints the reason of a failed report until it is a problem of the host', () => {
     const away = problem('FLEET_UNREACHABLE', 'https://fleet/: ENOTFOUND\nmore');
     const report = statusReport({ fleet: { ...fleet, problem: away } });
     assert.deepEqual(fleetLines(report).slice(1), [

@@ -29,19 +29,19 @@ function hostsLine(more: Partial<HostCounts>, silence: FleetSummary['silence'] =
 }
 
 describe('`writ fleet status` for people', () => {
-  it('counts hosts by what sets them apart', () => {
+  it('counts the waiting, silent and blocked hosts', () => {
     assert.equal(hostsLine({}), '9 hosts');
     assert.equal(hostsLine({ waiting: 1, silent: 2, blocked: 3 }), '9 hosts, 1 waiting, 2 silent, 3 blocked');
   });
 
-  it('tells two roots of one version apart', () => {
+  it('adds the digest to two roots of one version', () => {
     const root = (version: number, digest: string) => ({ version, digest: digest.repeat(64), hosts: 2 });
     assert.ok(summaryOf({ roots: [root(1, 'a'), root(2, 'b')] }).includes('roots on hosts: v1 2, v2 2'));
     const same = 'roots on hosts: v1 (aaaaaaaaaaaa) 2, v1 (bbbbbbbbbbbb) 2';
     assert.ok(summaryOf({ roots: [root(1, 'a'), root(1, 'b')] }).includes(same));
   });
 
-  it('says of how many it is too early to say whether they are silent, and of nobody else', () => {
+  it('counts the hosts whose liveness is not known yet only when there are some', () => {
     assert.equal(hostsLine({ unjudged: 1 }), '9 hosts; too early to say whether 1 host is silent');
     const both = '9 hosts, 2 silent; too early to say whether 3 hosts are silent';
     assert.equal(hostsLine({ silent: 2, unjudged: 3 }), both);
@@ -63,7 +63,7 @@ describe('`writ fleet status` for people', () => {
     assert.equal(lines.filter((line) => /^\s*dns .* 9/.test(line)).length, 2, lines.join('\n'));
   });
 
-  it('has a column of first lines where the role sees them, and else names the role that does', () => {
+  it('has a column of first lines when the role of the token permits it, and otherwise names that role', () => {
     const offer = { bundle: 'dns', channel: 'stable', serial: 2, state: 'refused', code: 'CHECK_FAILED' };
     const shown = (lines?: readonly string[]) =>
       summaryOf({ offers: [{ ...offer, hosts: 1, ...(lines && { lines }) } as OfferGroup] }).join('\n');
@@ -96,7 +96,7 @@ describe('`writ fleet host` and `fleet hosts` for people', () => {
     bundles: [{ bundle: 'dns', channel: 'stable', active: { serial: 2, state: 'confirmed', sinceMs: 1 } }],
   };
 
-  it('show what a silent host has as its last report', () => {
+  it('mark the release of a silent host with the time of its last report', () => {
     assert.match(showHosts([line], false, nowMs).join('\n'), /dns 2 confirmed {2}5 min ago/);
     const silent = showHosts([{ ...line, presence: 'silent' }], false, nowMs).join('\n');
     assert.match(silent, /dns 2 confirmed, last report 5 min ago/);

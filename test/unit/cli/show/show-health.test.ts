@@ -5,7 +5,7 @@ import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
 import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';
 
 describe('the line of health', () => {
-  it('says that nobody proved the generation, though all is well', () => {
+  it('reports an unconfirmed generation, also when the level is ok', () => {
     const lineOf = (report: ReturnType<typeof statusReport>): string =>
       healthLine(report, { ...judgeHostHealth(report), findings: [] });
     const workers = [workerStatus('1234', 'notified')];
@@ -13,7 +13,7 @@ describe('the line of health', () => {
     assert.doesNotMatch(lineOf(statusReport({ confirmed: true })), /unconfirmed/);
   });
 
-  it('says a pause that ends by itself, which is no finding', () => {
+  it('reports a pause with an end, which is no finding', () => {
     const untilMs = Date.UTC(2026, 10, 22, 8);
     const report = statusReport({ pause: { by: 'anna', reason: 'freeze', atMs: 1, untilMs } });
     assert.match(

@@ -59,7 +59,7 @@ describe('the history of a host', () => {
   });
 
   it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
-  it('says in a few words why a bundle did not move', () => {
+  it('prints a short reason for a bundle that did not move', () => {
     const [entry] = historyEntries;
     assert.ok(entry);
     const why = (more: Partial<BundleResult>): string | undefined => {
@@ -77,7 +77,7 @@ describe('the history of a host', () => {
     const waits = problem('ACTIVATION_PAUSED', 'dns-edge 42 waits: paused by anna until writ resume: x');
     assert.equal(why({ problem: waits }), 'dns-edge 42: waits: paused by anna until writ resume: x');
   });
-  it('says of a release that was left that it was withdrawn', () => {
+  it('reports that the release that a move leaves was withdrawn', () => {
     const [entry] = historyEntries;
     assert.ok(entry);
     const moved = bundleResult('activated', { fromSerial: 43, toSerial: 42, withdrawn: true });
@@ -108,7 +108,7 @@ describe('the history of a host', () => {
     const moved = { ...entry.result, bundles: [bundleResult('degraded')] };
     assert.match(showHistory([{ ...entry, result: moved }]).lines[1] ?? '', / {2}dns-edge \d+ -> 42$/);
   });
-  it('says of a pause what was asked', () => {
+  it('prints the end and the reason of a pause', () => {
     const [entry] = historyEntries;
     assert.ok(entry);
     const result = { ...entry.result, outcome: 'unchanged', bundles: [] } as const;
@@ -117,7 +117,7 @@ describe('the history of a host', () => {
     ]).lines;
     assert.match(line, / {2}paused until 18:00: ticket 4711$/);
   });
-  it('says of an activation that nobody proved that it is unconfirmed', () => {
+  it('marks an activation as unconfirmed when no worker confirmed it', () => {
     const [entry] = historyEntries;
     assert.ok(entry);
     const shown = (confirmed: boolean): string => {
@@ -127,6 +127,6 @@ describe('the history of a host', () => {
     assert.ok(shown(false).includes('  activated (unconfirmed)  '));
     assert.ok(!shown(true).includes('unconfirmed'));
   });
-  it('of one cycle is all it said', () =>
+  it('prints every line of one cycle', () =>
     matchesFile('test/golden/history/cycle.txt', blockText(showCycle(historyEntries[1]!))));
 });

@@ -214,7 +214,7 @@ const cases: Readonly<Record<string, CycleResult>> = {
 
 describe('the last block of a cycle', () => {
   for (const [name, result] of Object.entries(cases)) {
-    it(`is as people expect it: ${name}`, () =>
+    it(`matches its golden file: ${name}`, () =>
       matchesFile(`test/golden/pull/${name}.txt`, blockText(showResult(result))));
   }
 
@@ -227,13 +227,13 @@ describe('the last block of a cycle', () => {
     assert.match(open, /^ACTIVATED \(unconfirmed\) generation 17 /);
   });
 
-  it('takes a rollback back by its number where an end of the hold brings nothing', () => {
+  it('names the generation to undo a rollback when the end of the hold would not reactivate its release', () => {
     const left = bundleResult('activated', { fromSerial: 42, toSerial: 41 });
     const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, bundles: [left] } as const;
     assert.equal(showResult(cycleResult('activated', back)).undo, 'writ rollback 18');
   });
 
-  it('names the release that is active where another one waits after a refusal of everything', () => {
+  it('names the active release while another one waits after a refusal of each generation', () => {
     for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
       const waits = bundleResult('degraded', { problem: problem(code, 'dns-edge 42 waits until 18:00') });
       const bundles = [waits, kept];
@@ -244,7 +244,7 @@ describe('the last block of a cycle', () => {
     assert.match(after.lines[0] ?? '', /\(dns-edge 42; access 9\)/);
   });
 
-  it('opens with the outcome word in capitals, whatever happened', () => {
+  it('begins with the outcome in capitals for every outcome', () => {
     for (const [name, result] of Object.entries(cases)) {
       const word = name === 'busy' ? 'BUSY' : result.outcome.replace('-', ' ').toUpperCase();
       assert.ok(showResult(result).lines[0]?.startsWith(word), name);

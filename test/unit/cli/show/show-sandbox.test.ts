@@ -16,7 +16,7 @@ describe('the line about the sandbox', () => {
     assert.match(line, /run as the agent's user; memory bounded per command/);
   });
 
-  it('says what follows where there is none', () => {
+  it('prints the effect of a missing, unusable or disabled sandbox', () => {
     const reason = 'bwrap not found';
     assert.deepEqual(sandboxLines({ mode: 'auto', state: 'missing', reason }), [
       '  sandbox   missing (bwrap not found): commands run as the agent',
@@ -29,7 +29,7 @@ describe('the line about the sandbox', () => {
     ]);
   });
 
-  it('is left out where nobody has looked', () => {
+  it('is omitted when no agent has tested the sandbox', () => {
     assert.deepEqual(sandboxLines(undefined), []);
     assert.deepEqual(sandboxLines({ mode: 'auto', state: 'unknown' }), []);
   });

@@ -239,14 +239,14 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
   stopped: ['stopped', statusReport({ agent: 'stop' })],
 };
 
-describe('the way back that a status names', () => {
+describe('the undo command of a status', () => {
   const held = { bundle: 'dns-edge', serial: 42, by: 'anna', atMs: startedAtMs };
   const [bundle] = statusReport().bundles;
   const offers = (serial: number) => [{ ...bundle!, server: { serial, revision: '' } }];
   const refusal = { ...held, channel: 'stable', code: 'CHECK_FAILED', reason: '', retryAtMs: startedAtMs };
   const undoOf = (more: Partial<StatusReport>) => showStatus(statusReport({ holds: [held], ...more })).undo;
 
-  it('is an end of the hold where that brings the release back, and only there', () => {
+  it('is the end of the hold only when that would reactivate the release', () => {
     assert.equal(undoOf({ bundles: offers(42) }), 'writ resume');
     assert.equal(undoOf({ bundles: offers(43), refusals: [{ ...refusal, serial: 43 }] }), undefined);
     assert.equal(undoOf({ bundles: offers(42), refusals: [refusal] }), undefined);
@@ -255,7 +255,7 @@ describe('the way back that a status names', () => {
 
 describe('the status of a host', () => {
   for (const [name, [word, report]] of Object.entries(cases)) {
-    it(`is as people expect it: ${name}`, () => {
+    it(`matches its golden file: ${name}`, () => {
       assert.equal(statusWord(report), word);
       matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
     });
@@ -268,7 +268,7 @@ describe('the status of a host', () => {
     assert.ok(lines.some((line) => line.endsWith('43, fixes 42')));
   });
 
-  it('never calls active what is damaged on disk, with an agent or without', () => {
+  it('is damaged and never active when the policy on disk is damaged, with or without an agent', () => {
     const problems = [problem('STATE_DAMAGED', 'dns-edge: block.rpz changed on disk')];
     assert.equal(statusWord(statusReport({ problems })), 'damaged');
     for (const agent of ['run', 'stop'] as const) {
@@ -277,7 +277,7 @@ describe('the status of a host', () => {
     }
   });
 
-  it('names what health warns of beside its problems', () => {
+  it('prints the warnings of health beside the problems', () => {
     const finding = { level: 'warning', code: 'PROBE_SILENT', text: 'dns: its probe timed out' } as const;
     const counts = { group: 'dns', workers: 1, confirmed: 1, min: 1 };
     const { lines } = showStatus(statusReport({ groups: [{ ...counts, findings: [finding] }] }));
@@ -306,24 +306,24 @@ describe('the status of a host', () => {
     assert.ok(lines.some((line) => line.includes('no answer known since a notification at ')));
   });
 
-  it('is active again once those were told that the last cycle missed', () => {
+  it('is active again after the workers that the last cycle missed were notified', () => {
     const last = { ...statusReport().last!, outcome: 'degraded' } as const;
     assert.equal(statusWord(statusReport({ last })), 'active');
     const problems = [problem('WORKER_UNCONFIRMED', 'nobody proved it')];
     assert.equal(statusWord(statusReport({ last, problems })), 'degraded');
   });
 
-  it('is degraded where a release that met silence is left out, as the pull says', () => {
+  it('is degraded when a release is left out after silent workers, as a pull reports it', () => {
     const problems = [problem('SILENT_REFUSAL', 'dns-edge 43 was taken back 3 times')];
     assert.equal(statusWord(statusReport({ problems })), 'degraded');
   });
 
-  it('says how many entries had no room in the answer', () => {
+  it('counts the entries that were omitted from the report', () => {
     const { lines } = showStatus({ ...statusReport(), truncated: { workers: 120 } });
     assert.equal(lines.at(-1), '  (120 more workers are not shown)');
   });
 
-  it('names no time of a next notification where no agent runs', () => {
+  it('names the next pull and no time for the next notification when no agent runs', () => {
     const tried = { tries: 3, nextNotificationAtMs: Date.UTC(2026, 10, 21, 14, 33, 6) };
     const workers = [workerStatus('kresd@1', 'unreachable', { ...tried, text: 'ECONNREFUSED' })];
     const lineOf = (agent: 'run' | 'stop') => showStatus(statusReport({ agent, workers })).lines.join('\n');
@@ -333,7 +333,7 @@ describe('the status of a host', () => {
     assert.match(lineOf('run'), /without an answer, again at 2026-11-21 14:33:06 UTC: ECONNREFUSED/);
   });
 
-  it('says so while the agent starts or ends', () => {
+  it('prints the state of the agent while it starts or stops', () => {
     assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
   });
 });
@@ -364,7 +364,7 @@ describe('the bake time in a status', () => {
   };
   const over = { state: 'baking', leftMs: 0, forMs: 600_000 } as const;
 
-  it('names what it waits for, and no time that does not pass', () => {
+  it('names its missing condition, and no time while the bake time does not pass', () => {
     const waits = {
       worker: 'a living worker that has taken the release, of dns',
       probe: 'a right answer of the probe of dns',
@@ -389,7 +389,7 @@ describe('the bake time in a status', () => {
     assert.ok(shown({ ...over, ends }).includes(`  warning   ${text}\n`), shown({ ...over, ends }));
   });
 
-  it('says of a withdrawn release which one withdraws it', () => {
+  it('names the release that withdraws another one', () => {
     const server = { serial: 41, revision: 'r41' };
     assert.match(shown(over, { server, withdrawnBy: 41 }), / {2}41, withdraws 42\n/);
     assert.match(shown(over, { server }), / {2}41\n/);

@@ -41,8 +41,8 @@ const events: readonly CycleEventLine[] = [
   },
 ];
 
-describe('the live steps', () => {
-  it('show news only: a step with nothing to say leaves no line', () => {
+describe('the steps of a running cycle', () => {
+  it('print no line for a step without a text', () => {
     const { calls, reporter } = recorder();
     for (const event of events) stepPrinter(reporter, {})(event);
     assert.deepEqual(calls, [
@@ -78,7 +78,7 @@ describe('the live steps', () => {
     ]);
   });
 
-  it('say whom a command waits for, and until when', () => {
+  it('name the workers that a cycle waits for, and the end of the wait', () => {
     const { calls, reporter } = recorder();
     const wait = { group: 'ns', untilAtMs: Date.UTC(2026, 10, 1, 8, 0, 30) };
     const print = stepPrinter(reporter, {});

@@ -9,14 +9,14 @@ import {
   table,
 } from '../../../../src/cli/show/show-text.js';
 
-describe('words for times', () => {
-  it('are UTC whatever the zone of the host is', () => {
+describe('the texts of times', () => {
+  it('are in UTC in every time zone of the host', () => {
     const atMs = Date.UTC(2026, 10, 21, 14, 32, 5);
     assert.equal(secondTime(atMs), '2026-11-21 14:32:05');
     assert.equal(minuteTime(atMs), '2026-11-21 14:32 UTC');
   });
 
-  it('are a dash for what no calendar has', () => {
+  it('are a dash for a time outside the calendar', () => {
     assert.deepEqual(
       [secondTime, minuteTime].map((text) => text(Number.MAX_SAFE_INTEGER)),
       ['-', '-'],
@@ -40,7 +40,7 @@ describe('words for times', () => {
 });
 
 describe('a table', () => {
-  it('aligns by what is seen and leaves no space at the end of a line', () => {
+  it('aligns by the visible width and leaves no space at the end of a line', () => {
     assert.deepEqual(
       table(
         ['a', { right: 'n' }, 'z'],

@@ -30,14 +30,14 @@ const whole: VerifyResult = {
 };
 
 describe('writ verify', () => {
-  it('names what it looked at', () => {
+  it('names the scanned generations', () => {
     assert.deepEqual(showVerified(whole).lines, [
       'INTACT  generation 2 (active), generation 1 (previous) in 1.2 s: everything matches what was signed.',
     ]);
     assert.match(showVerified({ ...whole, outcome: 'empty', generations: [] }).lines[0] ?? '', /^EMPTY/);
   });
 
-  it('names what is damaged, why it could not be mended, and what to type', () => {
+  it('names the damaged file, the cause of a failed repair, and the next command', () => {
     const generations = [{ generation: 2, role: 'active', damage: [file] }] as const;
     const damaged = { ...whole, outcome: 'damaged', exitCode: 1, generations, found: [file] } as const;
     const seen = showVerified(damaged);
@@ -49,7 +49,7 @@ describe('writ verify', () => {
     assert.equal(tried.next, 'writ status');
   });
 
-  it('names as damaged what is, and says which generations are intact', () => {
+  it('names the damaged generations and the intact ones', () => {
     const [active, previous] = whole.generations;
     const generations = [active!, { ...previous!, damage: [file] }];
     const [head, , rest] = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, generations }).lines;
@@ -57,7 +57,7 @@ describe('writ verify', () => {
     assert.equal(rest, '  intact: generation 2 (active)');
   });
 
-  it('says what became of a backup that could not be repaired, and does not send in a circle', () => {
+  it('reports the end of a backup that could not be repaired, without a next command that would fail again', () => {
     const backup = {
       generation: 1,
       role: 'previous',
@@ -81,20 +81,20 @@ describe('writ verify', () => {
     assert.equal(tried.next, 'writ status');
   });
 
-  it('names what was mended, and no more lines than anybody reads', () => {
+  it('prints at most 22 lines of repairs, with a count of the others', () => {
     const found = Array.from({ length: 30 }, () => file);
     const { lines, next } = showVerified({ ...whole, outcome: 'repaired', found });
     assert.match(lines[0] ?? '', /^REPAIRED/);
     assert.deepEqual([lines.length, lines.at(-1), next], [22, '  10 things more', undefined]);
   });
 
-  it('names releases that nobody vouches for', () => {
+  it('names releases that no trusted role signs', () => {
     const release = { bundle: 'dns-edge', serial: 2, generation: 2, active: true, reason: 'is not listed' };
     const { lines } = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, untrusted: [release] });
     assert.ok(lines.at(-1)?.endsWith('[UNTRUSTED_ACTIVE]'));
   });
 
-  it('names the untrusted keys and no damage where no file differs', () => {
+  it('names the untrusted keys and no damage when no file differs', () => {
     const release = { bundle: 'dns-edge', serial: 2, generation: 2, active: true, reason: 'is not listed' };
     const result = { ...whole, outcome: 'damaged', exitCode: 1, untrusted: [release] } as const;
     assert.match(
@@ -113,7 +113,7 @@ describe('writ verify', () => {
     assert.equal(verifiedCode(whole), undefined);
   });
 
-  it('is asked for with who asks', () => {
+  it('is requested with the name of the caller', () => {
     assert.deepEqual(parseControlRequest({ type: 'verify', repair: true, by: 'anna' }), {
       type: 'verify',
       repair: true,
