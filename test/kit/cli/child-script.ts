@@ -7,7 +7,7 @@ import { projectRoot } from '../sources/source-files.js';
 
 /**
  * The command that runs a script.
- * @param checkout whose compiled files `at` names
+ * @param checkout the checkout with the compiled files that `at` names
  */
 export function scriptArgv(script: string, checkout = projectRoot): [string, ...string[]] {
   const compiled = JSON.stringify(pathToFileURL(`${checkout}/dist/`).href);
@@ -17,7 +17,7 @@ export function scriptArgv(script: string, checkout = projectRoot): [string, ...
 
 /** Runs the script to its end, at most two minutes. */
 export function runScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
-  // What it runs of Writ counts as covered, although commands inherit nothing.
+  // Passes the coverage directory, so that code of Writ in the script counts as covered.
   const folder = process.env['NODE_V8_COVERAGE'];
   const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
   const limits = { timeoutMs: 120_000, maxOutputBytes: 100_000 };

@@ -1,4 +1,4 @@
-// Results of cycles as the mock-ups of the command line tell them, for tests that show them or send them.
+// Results of cycles for tests that print them or send them.
 import type {
   BundleResult,
   CycleResult,

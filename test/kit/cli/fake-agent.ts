@@ -1,4 +1,4 @@
-// An agent's control socket that answers what a test tells it to, byte for byte; keeps the requests it got.
+// A control socket of an agent that sends the response lines of a test, and records its requests.
 import { createServer, type Socket } from 'node:net';
 import {
   createLineReader,

@@ -1,19 +1,19 @@
-// Runs `writ` with a standard stream that takes no text: closed, full, or a pipe whose reader goes away.
+// Runs `writ` with a standard stream that accepts no text: closed, full, or a pipe after its reader ended.
 import type { WritRun } from './run-writ.js';
 import { runWritProcess } from './writ-process.js';
 import { writProgram } from './writ-program.js';
 
-/** `gone`: a pipe whose reader ends after some lines, at once for 0. */
+/** `gone`: the reader of the pipe ends after some lines; immediately for 0. */
 export type TextLoss = 'closed' | 'full' | 'gone';
 
 export interface LossyStreams {
   readonly stdout?: TextLoss;
   readonly stderr?: TextLoss;
-  /** How many lines the reader of a pipe reads before it goes away; left out: none. */
+  /** How many lines the reader of a pipe reads before it ends; left out: none. */
   readonly lines?: number;
 }
 
-/** A reader of no lines has ended before the program starts: its first line is lost already. */
+/** A reader of no lines ends before the program starts, so that also its first line is lost. */
 const readerEnds = (lines: number): string =>
   `exec 7> >(exec head -n ${lines} > /dev/null); ${lines === 0 ? 'wait $!;' : ''}`;
 

@@ -4,21 +4,21 @@ import { writProgram } from './writ-program.js';
 
 export interface TerminalRun {
   readonly exitCode: number | null;
-  /** Everything the terminal showed. */
+  /** The complete output of the terminal. */
   readonly screen: string;
-  /** Answers whose question never came. */
+  /** The number of answers without their question on the screen. */
   readonly untyped: number;
 }
 
 export interface Typed {
-  /** What the screen shows before. */
+  /** The text on the screen before this answer. */
   readonly question: string;
   readonly typed: string;
 }
 
 export interface Done {
   readonly question: string;
-  /** In place of typing. */
+  /** An action in place of typed text. */
   readonly act: () => void;
 }
 

@@ -1,5 +1,5 @@
-// Runs the command line as a function, in this process: with streams that are kept, a directory and an environment of
-// its own. What is about the process itself (signals, a terminal, imports, stdin, another user) starts one: writ-process.
+// Runs the command line as a function in this process: with recorded streams, a directory and an environment of its own.
+// Tests of the process itself (signals, a terminal, imports, stdin, another user) start a process: writ-process.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';

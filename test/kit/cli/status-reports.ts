@@ -1,11 +1,11 @@
-// Reports of a host's status as the mock-ups of the command line tell them.
+// Status reports of a host for tests.
 import type { HistoryEntry, StatusReport } from '../../../src/core/protocol/control-protocol.js';
 import { bundleResult, cycleResult, problem, startedAtMs } from './cycle-results.js';
 
 const dayMs = 86_400_000;
 const atMs = startedAtMs + 40_000;
 
-/** A host on which all is well; what a test changes follows. */
+/** A host without problems; the members of a test replace its own. */
 export function statusReport(more: Partial<StatusReport> = {}): StatusReport {
   return {
     schema: 1,
