@@ -1,4 +1,4 @@
-// What others meet at a running agent: native workers, a person who rolled back, the control socket.
+// A running agent as its clients see it: native workers, an operator who rolls back, the control socket.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -13,7 +13,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { joinAs, type RawWorker } from '../../kit/workers/raw-worker.js';
 
 describe('a native worker', () => {
-  it('is told what is active when it connects, and after a restart; a reload that changes nothing for it leaves it be', async () => {
+  it('is notified of the active generation when it connects and after a restart, and stays connected over a reload that does not concern it', async () => {
     using dir = tempDir();
     const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
     const site = await siteWithRelease(dir, { workers, poll: { every: '1h' } });
@@ -52,7 +52,7 @@ describe('a native worker', () => {
     await until(async () => (await again.status()).confirmed);
   });
 
-  it('is made anew by a reload that takes the check away from what it uses: what its yes is worth depends on it', async () => {
+  it('is disconnected by a reload that removes the check of its bundle, because the check decides what its confirmation is worth', async () => {
     using dir = tempDir();
     const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
     const checked = [{ name: 'dns-edge', checks: [{ name: 'sane', run: ['true'] }] }];
@@ -67,8 +67,8 @@ describe('a native worker', () => {
   });
 });
 
-describe('after a rollback', () => {
-  it('no poll brings the release back, until resume', async () => {
+describe('a release that an operator rolled back', () => {
+  it('is held, and no poll activates it until resume', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -99,7 +99,7 @@ describe('after a rollback', () => {
 });
 
 describe('a paused agent', () => {
-  it('waits across a restart, takes the release when the pause is over, and needs nobody for it', async () => {
+  it('stays paused over a restart, and activates the release by itself when the pause ends', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     const untilMs = site.clock.nowMs() + minuteMs;
@@ -123,14 +123,14 @@ describe('a paused agent', () => {
   });
 });
 
-describe('a group that lets its changes settle', () => {
+describe('a worker group with an activation delay', () => {
   const reset = { run: ['true'] };
   const app = { name: 'app', uses: ['dns-edge'], settle: '30s', reset, confirm: 'accept' };
-  const quiet = { workers: [app] };
+  const delayed = { workers: [app] };
 
-  it('keeps a pull waiting that is told how its own tell ended', async () => {
+  it('makes a pull wait, and the pull returns the result of its own notification', async () => {
     using dir = tempDir();
-    const site = await siteWithRelease(dir, quiet);
+    const site = await siteWithRelease(dir, delayed);
     await using agent = site.start();
     await agent.hasEnded(1);
     await site.repository.publish(zone(2));
@@ -145,14 +145,14 @@ describe('a group that lets its changes settle', () => {
     assert.match(notified?.workers[0]?.notificationId ?? '', new RegExp(`^${notified?.cycle}\\.`));
   });
 
-  it('is moved by itself when its quiet is over, without a poll', async () => {
+  it('is moved when its delay ends, without a poll', async () => {
     using dir = tempDir();
-    const site = await siteWithRelease(dir, quiet);
+    const site = await siteWithRelease(dir, delayed);
     await using agent = site.start();
     await agent.hasEnded(1);
     await site.repository.publish(zone(2));
     await until(() => site.clock.sleeping() === 5);
-    // To the poll and no further: the quiet must not be over before it has seen the release.
+    // Exactly to the poll: the delay must not end before the poll has found the release.
     const { nextPollAtMs = 0 } = await agent.status();
     await site.clock.advance(nextPollAtMs - site.clock.nowMs());
     await agent.hasEnded(2);
@@ -165,7 +165,7 @@ describe('a group that lets its changes settle', () => {
 });
 
 describe('the control socket', () => {
-  it('gives a long history whole, to a reader at its own speed', async () => {
+  it('sends a complete long history to a slow reader', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -180,7 +180,7 @@ describe('the control socket', () => {
     assert.equal(answers.length, 122);
   });
 
-  it('refuses what is no request, and goes on', async () => {
+  it('refuses a malformed request, and answers the next one', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();

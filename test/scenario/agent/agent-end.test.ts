@@ -1,4 +1,4 @@
-// How an agent ends, what becomes of a cycle that is told to end, and what a reload changes.
+// How an agent ends, how a stopped cycle ends, and what a reload changes.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createConnection } from 'node:net';
@@ -14,7 +14,7 @@ import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 describe('the end of the agent', () => {
-  it('in the middle of a cycle is clean: nobody is blamed, nothing is left, the next start goes on', async () => {
+  it('within a cycle leaves no refusal and no staged tree, and the next start completes the update', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
@@ -39,7 +39,7 @@ describe('the end of the agent', () => {
     assert.equal(active(site), 'version 1\n');
   });
 
-  it('waits for no client that does not hang up', async () => {
+  it('does not wait for a client that keeps its connection open', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -57,7 +57,7 @@ describe('the end of the agent', () => {
   });
 });
 
-describe('a cycle that is told to end', () => {
+describe('a cycle that is stopped', () => {
   const stoppedAt = async (
     step: 'canary' | 'load',
   ): Promise<{ test: TestHost; result: CycleResult; begun: readonly string[] }> => {
@@ -80,11 +80,11 @@ describe('a cycle that is told to end', () => {
   };
 
   for (const step of ['canary', 'load'] as const) {
-    it(`in ${step} leaves the old policy, and blames nobody`, async () => {
+    it(`in ${step} leaves the old policy and records no refusal`, async () => {
       const { test, result, begun } = await stoppedAt(step);
       using _ = test;
       assert.deepEqual([result.outcome, result.problems[0]?.code], ['failed', 'INTERRUPTED']);
-      assert.equal(begun.includes('swap'), step === 'load', 'before the swap there is nothing to take back');
+      assert.equal(begun.includes('swap'), step === 'load', 'a stop before the swap needs no restore');
       assert.equal(test.read('access/policy.yaml'), '1');
       assert.deepEqual(test.host.refusals.read().refusals, []);
       assert.equal(fs.existsSync(test.host.paths.journal), false);
@@ -95,7 +95,7 @@ describe('a cycle that is told to end', () => {
 });
 
 describe('a reload', () => {
-  it('with a mistake keeps the configuration in use, and says so until one succeeds', async () => {
+  it('with a mistake keeps the configuration in use, and reports the problem until a reload succeeds', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -108,7 +108,7 @@ describe('a reload', () => {
     assert.deepEqual(
       (await agent.status()).problems.map((one) => one.code),
       ['CONFIG_INVALID'],
-      'a new policy does not mend the file',
+      'a new policy does not fix the file',
     );
     site.configure({ poll: { every: '1h' } });
     agent.reload();
@@ -117,7 +117,7 @@ describe('a reload', () => {
     assert.deepEqual((await agent.status()).problems, []);
   });
 
-  it('asked for a hundred times while one waits is done once, and a pull has its turn', async () => {
+  it('is done once for a hundred requests while one waits, and does not delay a pull', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -130,7 +130,7 @@ describe('a reload', () => {
     await until(() => reloads() === 2);
   });
 
-  it('takes another bundle, at once', async () => {
+  it('activates an added bundle at once', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await site.repository.publish({ 'policy.yaml': 'a: 1\n' }, { bundle: 'access' });
@@ -141,7 +141,7 @@ describe('a reload', () => {
     await until(() => fs.existsSync(`${site.paths.current}/access/policy.yaml`));
   });
 
-  it('cannot move the policy from under the workers', async () => {
+  it('refuses to move the policy directory that workers use', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -152,7 +152,7 @@ describe('a reload', () => {
     assert.equal(fs.existsSync(dir.join('elsewhere')), false);
   });
 
-  it('that cannot open its sockets leaves the old ones open', async () => {
+  it('leaves the old sockets open when it cannot open the new ones', async () => {
     using dir = tempDir();
     const workers = (name: string) => [{ name, uses: ['dns-edge'], reset: { native: name, min: 0 } }];
     const site = await siteWithRelease(dir, { workers: workers('app') });
@@ -168,7 +168,7 @@ describe('a reload', () => {
     assert.equal((await agent.pull()).outcome, 'unchanged');
   });
 
-  it('to another sandbox says at once what can be had', async () => {
+  it('reports at once whether another sandbox mode is available', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { sandbox: 'off' });
     await using agent = site.start();
@@ -180,7 +180,7 @@ describe('a reload', () => {
     assert.deepEqual([mode, ['on', 'missing', 'unusable'].includes(`${state}`)], ['auto', true]);
   });
 
-  it('that somebody asks for is answered by what came of it', async () => {
+  it('is answered with its result', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -193,6 +193,6 @@ describe('a reload', () => {
     await rejectsCode('CONFIG_INVALID', agent.ask({ type: 'reload', by: 'anna' }));
     fs.writeFileSync(site.configPath, '{');
     await rejectsCode('CONFIG_SYNTAX', agent.ask({ type: 'reload', by: 'anna' }));
-    assert.equal((await agent.pull()).outcome, 'unchanged', 'and goes on with what it has');
+    assert.equal((await agent.pull()).outcome, 'unchanged', 'the agent keeps its configuration');
   });
 });

@@ -1,4 +1,4 @@
-// The agent and its commands as a person runs them: processes of their own, signals, and a kill.
+// The agent and its commands as processes of their own, with signals and a kill.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const codes = (json: Record<string, unknown>): string[] =>
   (json['problems'] as { code: string }[]).map((one) => one.code);
 
 describe('writ agent', () => {
-  it('keeps others out of its state, answers commands, and ends by SIGTERM with 0', async () => {
+  it('locks its state directory, answers commands, and exits 0 on SIGTERM', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));
@@ -64,7 +64,7 @@ describe('writ agent', () => {
     assert.equal(fs.existsSync(join(site.run, 'agent.sock')), false);
   });
 
-  it('that was killed in a check starts again as if nothing had been', async () => {
+  it('activates the release at the next start, without problems, after a kill during a check', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = siteIn(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
@@ -89,7 +89,7 @@ describe('writ agent', () => {
     assert.equal(agent.child.exitCode, null);
   });
 
-  it('survives a SIGHUP while it starts, and reads the configuration once more when it runs', async () => {
+  it('survives a SIGHUP while it starts, and reloads the configuration when it runs', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));
@@ -100,7 +100,7 @@ describe('writ agent', () => {
     assert.equal(agent.child.exitCode, null);
   });
 
-  it('survives a SIGHUP with a mistake in the file', async () => {
+  it('survives a SIGHUP with a mistake in the configuration', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));
@@ -116,8 +116,8 @@ describe('writ agent', () => {
   });
 });
 
-describe('without an agent', () => {
-  it('writ pull, rollback, pause, resume and history do the same themselves', async () => {
+describe('a host without an agent', () => {
+  it('runs pull, rollback, pause, resume and history in the command itself', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));
@@ -150,7 +150,7 @@ describe('without an agent', () => {
     assert.equal((status['freshness'] as { state: string }).state, 'fresh');
   });
 
-  it('writ status of a host that has nothing yet says so', async () => {
+  it('reports no generation and no problem by writ status before its first policy', async () => {
     using dir = tempDir();
     const status = await siteIn(dir).writ('status');
     assert.equal(status.exitCode, 0, status.stdout);
@@ -160,7 +160,7 @@ describe('without an agent', () => {
     );
   });
 
-  it('writ status loads nothing that speaks to a network', async () => {
+  it('loads no module of the network for writ status', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));

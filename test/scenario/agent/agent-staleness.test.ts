@@ -1,4 +1,4 @@
-// A running agent whose server goes away for longer than `maxStale`, and comes back.
+// The server of a running agent fails for longer than `maxStale`, and recovers.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,16 +9,18 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const minuteMs = 60_000;
 
-describe('an agent whose server is away', () => {
-  it('fails closed by the operator’s command after maxStale, and opens again with the server', async () => {
+describe('an agent with an unreachable server', () => {
+  it('runs the operator’s command onStale after maxStale, and onFresh when the server answers again', async () => {
     using dir = tempDir();
     const out = dir.join('out');
-    const say = (word: string) => ({ run: ['sh', '-c', `echo ${word} $WRIT_STALE_CODE >> ${out}`] });
+    const appendCommand = (text: string) => ({
+      run: ['sh', '-c', `echo ${text} $WRIT_STALE_CODE >> ${out}`],
+    });
     const site = agentSite(dir, {
       poll: { every: '1m' },
       maxStale: '10m',
-      onStale: say('stop'),
-      onFresh: say('start'),
+      onStale: appendCommand('stop'),
+      onFresh: appendCommand('start'),
     });
     await site.repository.publish({ 'block.rpz': 'version 1\n' });
     await using agent = site.start();
@@ -48,7 +50,7 @@ describe('an agent whose server is away', () => {
 });
 
 describe('a rollback over the control socket', () => {
-  it('is forced only when it says so', () => {
+  it('is forced only when the request has force: true', () => {
     const request = { type: 'rollback', by: 'anna' } as const;
     assert.deepEqual(parseControlRequest({ ...request, force: true }), { ...request, force: true });
     for (const force of [false, 'yes', 1])

@@ -1,4 +1,4 @@
-// The agent as a whole in this process: polls, requests, reloads and its end, with time that the test moves.
+// The complete agent in this process, with virtual time: polls, requests, reloads and its end.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { httpFixture } from '../../kit/net/http-fixture.js';
 
-/** What a write would change, of everything below the state directory; status.json says every minute that the agent lives. */
+/** Inode and times of each path below the state directory; status.json is outside, because it has a heartbeat each minute. */
 function stamps(site: AgentSite): Record<string, string> {
   const names = fs.readdirSync(site.paths.state, { recursive: true, encoding: 'utf8' });
   const paths = [...names.map((name) => `${site.paths.state}/${name}`), site.paths.state];
@@ -22,7 +22,7 @@ function stamps(site: AgentSite): Record<string, string> {
 }
 
 describe('the agent', () => {
-  it('starts in order, polls at once where nothing is active, and ends in order', async () => {
+  it('starts in order, polls at once without an active policy, and ends in order', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -44,8 +44,8 @@ describe('the agent', () => {
       'control socket open',
       'cycle ended',
     ];
-    const said = agent.log.lines.map((line) => line['msg']).filter((msg) => order.includes(String(msg)));
-    assert.deepEqual(said, order);
+    const messages = agent.log.lines.map((line) => line['msg']).filter((msg) => order.includes(String(msg)));
+    assert.deepEqual(messages, order);
     assert.deepEqual(
       agent.log.named('state').map((line) => line['state']),
       ['init', 'run', 'shutdown', 'stop'],
@@ -54,7 +54,7 @@ describe('the agent', () => {
     assert.equal(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).agent, 'stop');
   });
 
-  it('is alone on its state directory', async () => {
+  it('refuses a second agent on its state directory', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -64,7 +64,7 @@ describe('the agent', () => {
     await agent.hasEnded(1);
   });
 
-  it('does not start on a link that it did not make, and holds nothing afterwards', async () => {
+  it('does not start with a foreign link `current`, and releases its lock', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     fs.mkdirSync(site.paths.policy, { recursive: true });
@@ -78,7 +78,7 @@ describe('the agent', () => {
     assert.equal(active(site), 'version 1\n');
   });
 
-  it('goes on when somebody replaces its link while it runs, and says so', async () => {
+  it('continues and reports STATE_DAMAGED when its link is replaced while it runs', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();
@@ -93,7 +93,7 @@ describe('the agent', () => {
 });
 
 describe('polls', () => {
-  it('come at the interval, bring what is new, and write nothing when nothing is', async () => {
+  it('run at the interval, activate a new release, and write nothing without one', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { poll: { every: '5m' } });
     await using agent = site.start();
@@ -103,7 +103,7 @@ describe('polls', () => {
       await site.clock.advance(5 * minuteMs);
       await agent.hasEnded(count + 1);
     };
-    // The first one says once that nothing is new any more.
+    // The first poll writes once, because its outcome differs from the start.
     await poll(1);
     const before = stamps(site);
     for (let count = 2; count < 6; count += 1) await poll(count);
@@ -117,9 +117,9 @@ describe('polls', () => {
     assert.equal(active(site), 'version 2\n');
   });
 
-  it('come by a cron expression too', async () => {
+  it('run by a cron expression too', async () => {
     using dir = tempDir();
-    // node-cron asks the system's clock, so this agent lives today.
+    // node-cron reads the clock of the system, so the virtual time starts now.
     const site = await siteWithRelease(dir, { poll: { cron: '* * * * *' } }, { nowMs: Date.now() });
     await using agent = site.start();
     await agent.hasEnded(1);
@@ -132,7 +132,7 @@ describe('polls', () => {
     await agent.hasEnded(2);
   });
 
-  it('begin at the host’s own phase after a restart when the last one was not long ago', async () => {
+  it('start at the host’s own phase after a restart when the last poll was recent', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { poll: { every: '1h' } });
     {
@@ -154,7 +154,7 @@ describe('polls', () => {
     assert.deepEqual(again.cycles(), []);
   });
 
-  it('are not begun before the time that a server asked for, also after a restart', async () => {
+  it('do not start before the Retry-After of a server ends, also after a restart', async () => {
     using dir = tempDir();
     await using server = await httpFixture((_request, response) => {
       response.writeHead(503, { 'retry-after': '1800' }).end();
@@ -181,7 +181,7 @@ describe('polls', () => {
 });
 
 describe('a pull', () => {
-  it('that comes while a cycle is in a check is answered by one that began after it', async () => {
+  it('is answered by a cycle that started after the request, when it arrives during a check', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
@@ -189,7 +189,7 @@ describe('a pull', () => {
     await gate.reached();
     await site.repository.publish(zone(2));
     const answers = Promise.all([agent.pull(), agent.pull()]);
-    // Connections are accepted in their order: what answers this has received both pulls.
+    // Connections are accepted in their order: the agent has received both pulls when it answers this.
     await agent.ask({ type: 'status' });
     gate.open();
     const [one, other] = await answers;
@@ -199,7 +199,7 @@ describe('a pull', () => {
     assert.equal(active(site), 'version 2\n');
   });
 
-  it('by force is answered by a forced cycle only, and whoever waits joins that one', async () => {
+  it('with force is answered only by a forced cycle, which a waiting pull shares', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
@@ -218,7 +218,7 @@ describe('a pull', () => {
     assert.equal(results[0]?.cycle, results[1]?.cycle);
   });
 
-  it('streams its steps before its result, and is in the history with who asked', async () => {
+  it('streams its steps before its result, and is in the history with the name of its caller', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();

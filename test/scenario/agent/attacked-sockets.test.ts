@@ -1,5 +1,5 @@
-// Who may connect and means no good: slow ones, silent ones, junk, resets and floods. Nobody else is kept from an answer, and the
-// log stays short.
+// Hostile clients that may connect: slow ones, silent ones, junk, resets and floods. Other clients still get answers, and the log
+// stays short.
 import assert from 'node:assert/strict';
 import { createConnection, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
@@ -18,12 +18,12 @@ const stepMs = 1000;
 interface Client {
   readonly socket: Socket;
   text: string;
-  /** Seen by who writes: the other end has gone, and not just stopped to talk. */
+  /** The agent closed both directions, which only a write shows, and did not just end its answer. */
   isClosed: boolean;
 }
 
-/** Connects, and never hangs up by itself. */
-function connect(path: string, words = ''): Client {
+/** Connects, and never closes the connection by itself. */
+function connect(path: string, sent = ''): Client {
   const socket = createConnection({ path, allowHalfOpen: true });
   const client: Client = { socket, text: '', isClosed: false };
   socket.on('error', () => undefined);
@@ -33,7 +33,7 @@ function connect(path: string, words = ''): Client {
   socket.on('close', () => {
     client.isClosed = true;
   });
-  socket.write(words);
+  socket.write(sent);
   return client;
 }
 
@@ -42,8 +42,8 @@ function hasGone({ socket, isClosed }: Client): boolean {
   return isClosed;
 }
 
-async function ends(path: string, words: string): Promise<string> {
-  const client = connect(path, words);
+async function readUntilEnd(path: string, sent: string): Promise<string> {
+  const client = connect(path, sent);
   client.socket.on('end', () => client.socket.destroy());
   await until(() => client.isClosed);
   return client.text;
@@ -52,15 +52,15 @@ async function ends(path: string, words: string): Promise<string> {
 const attackedSite = (dir: ReturnType<typeof tempDir>): Promise<AgentSite> =>
   siteWithRelease(dir, { read: { group: process.getgid?.() ?? 0 }, poll: { every: '10h' } });
 
-/** Both sockets answer who asks in good order. */
+/** Both sockets answer an honest client. */
 async function bothAnswer(site: AgentSite, agent: AgentInProcess): Promise<void> {
-  assert.match(await ends(site.paths.readSocket, asking('health')), /health\.result/);
+  assert.match(await readUntilEnd(site.paths.readSocket, asking('health')), /health\.result/);
   assert.equal((await agent.status()).agent, 'run');
 }
 
 describe('a socket of the agent under attack', () => {
   for (const where of ['readSocket', 'socket'] as const)
-    it(`gives who drips his words ten seconds in all (${where})`, async () => {
+    it(`closes a connection ten seconds after its start when its client sends byte by byte (${where})`, async () => {
       using dir = tempDir();
       const site = await attackedSite(dir);
       await using agent = site.start();
@@ -80,7 +80,7 @@ describe('a socket of the agent under attack', () => {
       await until(() => slow.every(hasGone));
     });
 
-  it('gives who was answered, and goes on talking, five seconds in all', async () => {
+  it('closes a connection five seconds after its answer when the client continues to send', async () => {
     using dir = tempDir();
     const site = await attackedSite(dir);
     await using agent = site.start();
@@ -94,7 +94,7 @@ describe('a socket of the agent under attack', () => {
     await until(() => hasGone(talker));
   });
 
-  it('gives the place of a refused watch to the next', async () => {
+  it('frees the connection of a refused watch for the next client', async () => {
     using dir = tempDir();
     const site = await attackedSite(dir);
     await using agent = site.start();
@@ -107,12 +107,12 @@ describe('a socket of the agent under attack', () => {
     for (const { socket } of [...watchers, ...refused]) socket.destroy();
   });
 
-  it('answers honest readers beside 1,000 who say nothing, half a word, junk or too much, or reset', async () => {
+  it('answers honest readers among 1,000 clients that send nothing, half a line, junk or too much, or reset', async () => {
     using dir = tempDir();
     const site = await attackedSite(dir);
     await using agent = site.start();
     await agent.hasEnded(1);
-    const words = [
+    const attacks = [
       '',
       hello.slice(0, 9),
       'junk\n',
@@ -123,7 +123,7 @@ describe('a socket of the agent under attack', () => {
     const crowd: Client[] = [];
     for (let round = 0; round < 20; round += 1) {
       for (let count = 0; count < 50; count += 1) {
-        const client = connect(site.paths.readSocket, words[count % words.length]);
+        const client = connect(site.paths.readSocket, attacks[count % attacks.length]);
         if (count % 7 === 0) client.socket.destroy();
         crowd.push(client);
       }

@@ -1,4 +1,4 @@
-// One of the group who never hangs up after its answer must not keep the others out.
+// A client of the group that keeps its connection open after its answer must not block other clients.
 import assert from 'node:assert/strict';
 import { createConnection, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ interface Asked {
   readonly socket: Socket;
 }
 
-/** Asks for the status, and keeps its half of the connection open behind the answer. */
+/** Requests the status, and keeps its half of the connection open after the answer. */
 function askAndStay(path: string): Promise<Asked> {
   return new Promise((resolve) => {
     const socket = createConnection({ path, allowHalfOpen: true });
@@ -28,7 +28,7 @@ function askAndStay(path: string): Promise<Asked> {
 }
 
 describe('the read socket of an agent', () => {
-  it('frees the places of those who were answered and do not hang up', async () => {
+  it('frees the connections of answered clients that do not close them', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, {
       read: { group: process.getgid?.() ?? 0 },

@@ -1,4 +1,4 @@
-// The install id of a host, as agents and commands leave it: who makes it, who keeps it, and that polls come by it.
+// The install id of a host: an agent creates it, later agents keep it, and the phase of polls follows from it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const idIn = (state: string): string =>
   (JSON.parse(fs.readFileSync(join(state, 'install-id.json'), 'utf8')) as { id: string }).id;
 
 describe('an agent', () => {
-  it('makes the id at its first start, polls at the phase that it gives, and keeps it', async () => {
+  it('creates the id at its first start, polls at the phase of the id, and keeps it', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off', poll: { every: '1h' }, host: { id: 'same-for-all' } });
     await site.repository.publish(zone(1));
@@ -34,7 +34,7 @@ describe('an agent', () => {
     assert.equal(fs.statSync(join(site.state, 'install-id.json')).mode & 0o777, 0o600);
   });
 
-  it('on a clone of its machine makes another one, and says which mark told it', async () => {
+  it('creates another id on a clone of its machine, and logs the mark that differs', async () => {
     using dir = tempDir();
     const site = agentSite(dir, { poll: { every: '1h' } });
     await site.repository.publish(zone(1));
@@ -54,7 +54,7 @@ describe('an agent', () => {
     assert.deepEqual(await runOn(on('clone', 'd')), ['c', []]);
   });
 
-  it('starts with a directory in the place of its id', async () => {
+  it('starts when a directory is in the place of its id', async () => {
     using dir = tempDir();
     const site = agentSite(dir);
     fs.mkdirSync(site.paths.installId, { recursive: true });
@@ -64,8 +64,8 @@ describe('an agent', () => {
   });
 });
 
-describe('what a host is called', () => {
-  it('and its labels are in its status, with an agent and without', async () => {
+describe('the configured id of a host', () => {
+  it('is in its status with its labels, with an agent and without', async () => {
     using dir = tempDir();
     const host = { id: 'edge-1', labels: { site: 'fra1', 'rack.row_2': 'Köln – 3' } };
     const site = writSite(dir, { sandbox: 'off', host });

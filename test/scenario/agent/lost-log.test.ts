@@ -1,4 +1,4 @@
-// A log and a narration that nobody can read any more: the policy of the host moves as before.
+// A log or a progress output without a reader: the policy of the host moves as before.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,11 +11,11 @@ import { type LossyStreams, lossyShell, runLossyWrit } from '../../kit/cli/lossy
 import { writProgram } from '../../kit/cli/writ-program.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
-/** Runs an agent on such streams while `look` looks at it, and asserts that SIGTERM alone ended it. */
+/** Runs an agent on such streams while `inspect` examines it, and asserts that SIGTERM alone ended it. */
 async function withLossyAgent(
   dir: TempDir,
   streams: LossyStreams,
-  look: (site: ReturnType<typeof writSite>, pid: number) => Promise<void>,
+  inspect: (site: ReturnType<typeof writSite>, pid: number) => Promise<void>,
 ): Promise<void> {
   const site = writSite(dir);
   const [shell = '', ...rest] = lossyShell(streams);
@@ -24,7 +24,7 @@ async function withLossyAgent(
   const ended = once(agent, 'exit');
   try {
     await until(async () => agent.exitCode !== null || (await site.json('status'))['agent'] === 'run');
-    await look(site, agent.pid ?? 0);
+    await inspect(site, agent.pid ?? 0);
     agent.kill('SIGTERM');
     assert.deepEqual(await ended, [0, null]);
   } finally {
@@ -33,7 +33,7 @@ async function withLossyAgent(
 }
 
 describe('an agent', () => {
-  it('goes on when its log is full, and counts the lost lines in its status', async () => {
+  it('continues when its log is full, and counts the lost lines in its status', async () => {
     using dir = tempDir();
     await withLossyAgent(dir, { stderr: 'full' }, async (site) => {
       await site.repository.publish({ 'block.rpz': 'one\n' });
@@ -51,11 +51,11 @@ describe('an agent', () => {
     });
   });
 
-  it('with closed streams writes its text into none of the files that it opens', async () => {
+  it('with closed streams does not write its log into the files that it opens', async () => {
     using dir = tempDir();
     await withLossyAgent(dir, { stdout: 'closed', stderr: 'closed' }, async (site, pid) => {
-      const places = [1, 2].map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`));
-      assert.deepEqual(places, ['/dev/null', '/dev/null']);
+      const targets = [1, 2].map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`));
+      assert.deepEqual(targets, ['/dev/null', '/dev/null']);
       await site.repository.publish({ 'block.rpz': 'one\n' });
       assert.equal((await site.json('pull'))['exitCode'], 0);
       assert.equal((await site.json('status'))['generation'], 1);
@@ -67,7 +67,7 @@ describe('an agent', () => {
 });
 
 describe('pull', () => {
-  it('activates a release, with exit 0 and a clean journal, whatever line its reader goes away at', async () => {
+  it('activates a release with exit 0 and no journal, at any line at which its reader ends', async () => {
     for (const lines of [0, 4, 6]) {
       using dir = tempDir();
       const site = writSite(dir);
@@ -82,7 +82,7 @@ describe('pull', () => {
 });
 
 describe('status --watch', () => {
-  it('ends with 1 when its reader is gone', async () => {
+  it('exits 1 when its reader has ended', async () => {
     using dir = tempDir();
     const site = writSite(dir);
     await using _agent = await site.agent();

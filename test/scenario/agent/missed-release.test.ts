@@ -1,5 +1,5 @@
-// A running agent whose server offers a release and never delivers its files: what health and status say of it as time passes,
-// how often the server is asked, and what the operator's commands do.
+// The server of a running agent offers a release and never delivers its files: health and status over time, the number of
+// polls, and the operator's commands.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -24,7 +24,7 @@ const answers: Readonly<Record<string, { readonly code: string; readonly answer:
   'answers 404': { code: 'TARGET_MISSING', answer: (response) => response.writeHead(404).end() },
 };
 
-/** An agent with release 1, whose server sends the files of later releases as `targets` says; undefined: as they are. */
+/** An agent with release 1, and a server that answers for the files of later releases by `targets`; undefined: the files as they are. */
 async function begin(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}) {
   const state: { targets: Answer | undefined } = { targets: undefined };
   let directory = '';
@@ -52,9 +52,9 @@ async function begin(dir: TempDir, keys: Readonly<Record<string, unknown>> = {})
   return { site, agent, server, state, poll, health, missed };
 }
 
-describe('an agent whose server offers a release', () => {
+describe('an agent that cannot download an offered release', () => {
   for (const [what, { code, answer }] of Object.entries(answers))
-    it(`warns with code and URL after release.staleAfter, and stays fresh, where /targets/ ${what}`, async () => {
+    it(`warns with code and URL after release.staleAfter, and stays fresh, when /targets/ ${what}`, async () => {
       using dir = tempDir();
       const { site, agent, server, state, poll, health, missed } = await begin(dir);
       await using _server = server;
@@ -97,13 +97,17 @@ describe('an agent whose server offers a release', () => {
       );
     });
 
-  it('is critical after release.maxStale, and runs the commands of maxStale, also over a restart', async () => {
+  it('becomes critical after release.maxStale, and runs the commands of maxStale, also over a restart', async () => {
     using dir = tempDir();
     const out = dir.join('out');
-    const say = (word: string) => ({
-      run: ['sh', '-c', `echo ${word} $WRIT_STALE_STATE $WRIT_STALE_BUNDLE $WRIT_STALE_CODE >> ${out}`],
+    const appendCommand = (text: string) => ({
+      run: ['sh', '-c', `echo ${text} $WRIT_STALE_STATE $WRIT_STALE_BUNDLE $WRIT_STALE_CODE >> ${out}`],
     });
-    const keys = { release: { maxStale: '30m' }, onStale: say('stop'), onFresh: say('start') };
+    const keys = {
+      release: { maxStale: '30m' },
+      onStale: appendCommand('stop'),
+      onFresh: appendCommand('start'),
+    };
     const first = await begin(dir, keys);
     await using _server = first.server;
     await using _agent = first.agent;
@@ -130,7 +134,7 @@ describe('an agent whose server offers a release', () => {
     assert.deepEqual((await agent.status()).problems, []);
   });
 
-  it('does not count a release that is paused, and begins at zero when the pause ends', async () => {
+  it('does not count the time of a pause, and counts from zero when the pause ends', async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, health, missed } = await begin(dir);
     await using _server = server;
@@ -147,7 +151,7 @@ describe('an agent whose server offers a release', () => {
     assert.equal((await missed())?.state, 'waiting');
   });
 
-  it('misses nothing where another mirror has the files, and warns of the one that fails', async () => {
+  it('misses no release when another mirror has the files', async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, health, missed } = await begin(dir);
     await using _server = server;
@@ -164,7 +168,7 @@ describe('an agent whose server offers a release', () => {
     );
   });
 
-  it('names the URL of the mirror that says most where both fail', async () => {
+  it('names the URL of the mirror with the most specific failure when both fail', async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, missed } = await begin(dir);
     await using _server = server;

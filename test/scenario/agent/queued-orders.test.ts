@@ -1,4 +1,4 @@
-// Orders of a person that wait behind a cycle: what they were given for, and whether anybody still waits for them.
+// Requests of an operator that wait for a cycle: the generation that they were made for, and a client that leaves.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ async function begin(dir: TempDir): Promise<Scene> {
   return { site, agent, gate };
 }
 
-/** @returns a pull whose release 3 waits in its check */
+/** @returns a pull of release 3, which waits in its check */
 async function pullSlowly({ site, agent, gate }: Scene): Promise<{ readonly ended: Promise<CycleResult> }> {
   gate.close();
   await site.repository.publish(zone(3));
@@ -41,8 +41,8 @@ async function pullSlowly({ site, agent, gate }: Scene): Promise<{ readonly ende
   return { ended };
 }
 
-/** Connections are accepted in their order: what answers the second has also seen who left before the first. */
-async function seenBy(agent: AgentInProcess): Promise<void> {
+/** Connections are accepted in their request: with the second answer the agent also knows the clients that left before the first. */
+async function waitUntilSeenBy(agent: AgentInProcess): Promise<void> {
   await agent.status();
   await agent.status();
 }
@@ -50,26 +50,26 @@ async function seenBy(agent: AgentInProcess): Promise<void> {
 const rollback = { type: 'rollback', by: 'anna' } as const satisfies ControlRequest;
 const resultOf = (answers: readonly object[]): CycleResult => answers.at(-1) as CycleResult;
 
-async function ordersIn(agent: AgentInProcess): Promise<string[]> {
+async function triggersIn(agent: AgentInProcess): Promise<string[]> {
   const entries = await agent.ask({ type: 'history', limit: 20 });
   return entries
     .filter((one): one is HistoryEntry => one.type === 'history.entry')
     .map(({ result }) => result.trigger);
 }
 
-describe('a rollback that waits for its turn', () => {
+describe('a queued rollback', () => {
   for (const [name, request] of [
     ['without a generation', rollback],
     ['to a generation that it names', { ...rollback, generation: 1 }],
     ['by force', { ...rollback, force: true }],
   ] as const)
-    it(`moves nothing when the cycle before it has moved policy: ${name}`, async () => {
+    it(`moves nothing when the cycle before it moved policy: ${name}`, async () => {
       using dir = tempDir();
       const scene = await begin(dir);
       await using agent = scene.agent;
       const pull = await pullSlowly(scene);
       const answers = agent.ask(request);
-      await seenBy(agent);
+      await waitUntilSeenBy(agent);
       scene.gate.open();
       assert.equal((await pull.ended).generation, 3);
       const result = resultOf(await answers);
@@ -83,7 +83,7 @@ describe('a rollback that waits for its turn', () => {
       assert.deepEqual([holds, problems, last?.outcome], [[], [], 'activated']);
     });
 
-  it('leaves what was active when it was given, where the cycle has moved nothing', async () => {
+  it('leaves the generation that was active at its request when the cycle moved nothing', async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;
@@ -91,13 +91,13 @@ describe('a rollback that waits for its turn', () => {
     const pull = agent.pull('force');
     await scene.gate.reached();
     const answers = agent.ask(rollback);
-    await seenBy(agent);
+    await waitUntilSeenBy(agent);
     scene.gate.open();
     assert.equal((await pull).generation, 2);
     assert.deepEqual([resultOf(await answers).outcome, active(scene.site)], ['activated', 'version 1\n']);
   });
 
-  it('is done once when it was given twice', async () => {
+  it('is done once when it was requested twice', async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;
@@ -105,7 +105,7 @@ describe('a rollback that waits for its turn', () => {
     const pull = agent.pull('force');
     await scene.gate.reached();
     const both = Promise.all([agent.ask(rollback), agent.ask(rollback)]);
-    await seenBy(agent);
+    await waitUntilSeenBy(agent);
     scene.gate.open();
     await pull;
     const [one, other] = await both;
@@ -114,7 +114,7 @@ describe('a rollback that waits for its turn', () => {
     assert.equal(active(scene.site), 'version 1\n');
   });
 
-  it('moves nothing on a host without an agent either, where another command came before it', async () => {
+  it('moves nothing on a host without an agent when another command moved policy before it', async () => {
     using installed = await installHost();
     using host = copyHost(installed);
     const gate = gateIn(host.dir);
@@ -135,8 +135,8 @@ describe('a rollback that waits for its turn', () => {
   });
 });
 
-describe('an order whose client goes before its turn', () => {
-  const orders: readonly ControlRequest[] = [
+describe('a queued request of a client that disconnects', () => {
+  const requests: readonly ControlRequest[] = [
     rollback,
     { type: 'pause', by: 'anna', reason: 'freeze' },
     { type: 'resume', by: 'anna' },
@@ -144,34 +144,34 @@ describe('an order whose client goes before its turn', () => {
     { type: 'pull', force: true, by: 'anna' },
     { type: 'reload', by: 'anna' },
   ];
-  for (const order of orders)
-    it(`is given up: ${order.type}`, async () => {
+  for (const request of requests)
+    it(`is cancelled: ${request.type}`, async () => {
       using dir = tempDir();
       const scene = await begin(dir);
       await using agent = scene.agent;
-      if (order.type === 'resume') await agent.ask({ type: 'pause', by: 'anna', reason: 'freeze' });
-      const before = await ordersIn(agent);
+      if (request.type === 'resume') await agent.ask({ type: 'pause', by: 'anna', reason: 'freeze' });
+      const before = await triggersIn(agent);
       scene.gate.close();
       await scene.site.repository.publish(zone(3));
       const running = agent.pull('force');
       await scene.gate.reached();
       const leaves = new AbortController();
-      const asked = agent.ask(order, leaves.signal);
-      await seenBy(agent);
+      const asked = agent.ask(request, leaves.signal);
+      await waitUntilSeenBy(agent);
       leaves.abort();
       await rejectsCode('INTERRUPTED', asked);
-      await seenBy(agent);
+      await waitUntilSeenBy(agent);
       scene.gate.open();
       assert.equal((await running).generation, 3);
-      // What is asked now comes after the order's turn.
+      // A request of now runs after the queued one.
       await agent.ask({ type: 'forget', by: 'ben' });
-      const since = (await ordersIn(agent)).slice(0, -before.length);
+      const since = (await triggersIn(agent)).slice(0, -before.length);
       assert.deepEqual(since, ['force']);
       const { pause, generation } = await agent.status();
-      assert.deepEqual([pause !== undefined, generation], [order.type === 'resume', 3]);
+      assert.deepEqual([pause !== undefined, generation], [request.type === 'resume', 3]);
     });
 
-  it('is given up: verify --repair of a damaged backup', async () => {
+  it('is cancelled: verify --repair of a damaged backup', async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;
@@ -180,18 +180,18 @@ describe('an order whose client goes before its turn', () => {
     const pull = await pullSlowly(scene);
     const leaves = new AbortController();
     const asked = agent.ask({ type: 'verify', repair: true, by: 'anna' }, leaves.signal);
-    await seenBy(agent);
+    await waitUntilSeenBy(agent);
     leaves.abort();
     await rejectsCode('INTERRUPTED', asked);
-    await seenBy(agent);
+    await waitUntilSeenBy(agent);
     scene.gate.open();
     assert.equal((await pull.ended).generation, 3);
-    // What is asked now comes after the order's turn.
+    // A request of now runs after the queued one.
     await agent.ask({ type: 'forget', by: 'ben' });
     assert.deepEqual(fs.readdirSync(generations).sort(), ['1', '2', '3'], 'none was made again');
   });
 
-  it('comes to its end when it had begun', async () => {
+  it('completes when it had started', async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;
@@ -202,7 +202,7 @@ describe('an order whose client goes before its turn', () => {
     await scene.gate.reached();
     leaves.abort();
     await rejectsCode('INTERRUPTED', asked);
-    await seenBy(agent);
+    await waitUntilSeenBy(agent);
     scene.gate.open();
     await agent.hasEnded(3);
     assert.equal(active(scene.site), 'version 3\n');

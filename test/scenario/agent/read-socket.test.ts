@@ -1,5 +1,5 @@
-// The socket of a group that may look: what it is told, what stays out, and that it can change nothing; and the status file that
-// an agent writes anew.
+// The socket for a group that may read: its answers, the texts that they omit, and that it can change nothing; and the status
+// file that an agent writes again each minute.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createConnection } from 'node:net';
@@ -26,7 +26,7 @@ async function askOn(path: string, request: object): Promise<Record<string, unkn
   return JSON.parse(text.trim().split('\n').at(-1) ?? '{}') as Record<string, unknown>;
 }
 
-async function refusedSite(dir: ReturnType<typeof tempDir>, detail: boolean) {
+async function siteWithCheck(dir: ReturnType<typeof tempDir>, detail: boolean) {
   const site = await siteWithRelease(dir, {
     bundles: [{ name: 'dns-edge', checks }],
     read: { group: own, detail },
@@ -36,9 +36,9 @@ async function refusedSite(dir: ReturnType<typeof tempDir>, detail: boolean) {
 }
 
 describe('the read socket of an agent', () => {
-  it('is of its group, tells how the host is without what commands wrote, and does nothing', async () => {
+  it('belongs to its group, reports the host without the output of commands, and refuses requests that change it', async () => {
     using dir = tempDir();
-    const site = await refusedSite(dir, false);
+    const site = await siteWithCheck(dir, false);
     const { readSocket, status } = site.paths;
     await using agent = site.start();
     await agent.hasEnded(1);
@@ -46,9 +46,9 @@ describe('the read socket of an agent', () => {
     assert.equal((await agent.pull()).outcome, 'rejected');
     const { mode, gid } = fs.statSync(readSocket);
     assert.deepEqual([mode & 0o777, gid], [0o660, own]);
-    const told = JSON.stringify(await askOn(readSocket, { type: 'status' }));
-    assert.match(told, /"serial":2/);
-    assert.doesNotMatch(told, /SECRET-OUTPUT/);
+    const report = JSON.stringify(await askOn(readSocket, { type: 'status' }));
+    assert.match(report, /"serial":2/);
+    assert.doesNotMatch(report, /SECRET-OUTPUT/);
     assert.match(JSON.stringify(await agent.status()), /SECRET-OUTPUT/);
     const { type, level, generation, findings } = await askOn(readSocket, { type: 'health' });
     assert.deepEqual([type, level, generation], ['health.result', 'warning', 1]);
@@ -62,9 +62,9 @@ describe('the read socket of an agent', () => {
     assert.deepEqual([file.mode & 0o777, file.gid], [0o640, own]);
   });
 
-  it('tells what commands wrote where the configuration says so', async () => {
+  it('reports the output of commands with read.detail', async () => {
     using dir = tempDir();
-    const site = await refusedSite(dir, true);
+    const site = await siteWithCheck(dir, true);
     await using agent = site.start();
     await agent.hasEnded(1);
     await site.repository.publish(zone(2));
@@ -72,9 +72,9 @@ describe('the read socket of an agent', () => {
     assert.match(JSON.stringify(await askOn(site.paths.readSocket, { type: 'status' })), /SECRET-OUTPUT/);
   });
 
-  it('takes no more than 16 connections, of which who asks nothing goes first, and 8 watchers', async () => {
+  it('accepts at most 16 connections and 8 watchers, and closes the longest idle connection first', async () => {
     using dir = tempDir();
-    const site = await refusedSite(dir, false);
+    const site = await siteWithCheck(dir, false);
     await using agent = site.start();
     await agent.hasEnded(1);
     const open = (): ReturnType<typeof createConnection> => {
@@ -82,7 +82,7 @@ describe('the read socket of an agent', () => {
       socket.on('error', () => undefined);
       return socket;
     };
-    const heard = (socket: ReturnType<typeof open>) =>
+    const firstAnswer = (socket: ReturnType<typeof open>) =>
       new Promise<string>((resolve) => {
         let text = '';
         socket.on('data', (chunk) => {
@@ -94,35 +94,35 @@ describe('the read socket of an agent', () => {
     const watchers = Array.from({ length: 9 }, open);
     const answers = watchers.map((socket) => {
       socket.write(helloLine('0.1.0') + encodeLine({ type: 'watch' }));
-      return heard(socket);
+      return firstAnswer(socket);
     });
     assert.deepEqual((await Promise.all(answers)).sort(), ['AGENT_BUSY', ...Array(8).fill('status')]);
     const idle = Array.from({ length: 8 }, open);
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
     const [longest] = idle;
     assert.ok(longest);
-    const sentAway = heard(longest);
+    const closed = firstAnswer(longest);
     const newcomer = open();
     newcomer.write(helloLine('0.1.0') + encodeLine({ type: 'status' }));
-    assert.deepEqual([await heard(newcomer), await sentAway], ['status', 'closed']);
+    assert.deepEqual([await firstAnswer(newcomer), await closed], ['status', 'closed']);
     for (const socket of [...watchers, ...idle]) socket.destroy();
     await until(async () => (await agent.status()).agent === 'run');
   });
 
-  it('is left out with a line in the log where its group is none, and the agent runs', async () => {
+  it('is left out with a line in the log when its group does not exist, and the agent runs', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { read: { group: 'no-such-group' } });
     await using agent = site.start();
     await agent.hasEnded(1);
     assert.equal(fs.existsSync(site.paths.readSocket), false);
-    const said = 'the read socket could not be opened; the agent runs without it';
-    assert.equal(agent.log.named(said).length, 1);
+    const message = 'the read socket could not be opened; the agent runs without it';
+    assert.equal(agent.log.named(message).length, 1);
     assert.equal(fs.statSync(site.paths.status).mode & 0o777, 0o640);
   });
 });
 
 describe('an agent without a read socket', () => {
-  it('removes the one that an agent before it left behind, which would call this one dead', async () => {
+  it('removes the stale socket of an earlier agent, by which readers would take this agent for dead', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await leaveStaleSocket(site.paths.readSocket);
@@ -133,7 +133,7 @@ describe('an agent without a read socket', () => {
 });
 
 describe('status.json', () => {
-  it('is written anew every minute while an agent runs, though nothing is new', async () => {
+  it('is written every minute while an agent runs, also without a change', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { poll: { every: '1h' } });
     await using agent = site.start();

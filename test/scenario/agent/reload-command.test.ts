@@ -1,4 +1,4 @@
-// `writ reload` as the service manager calls it: the exit code is what came of the configuration and of the pull under it.
+// `writ reload` as a service manager calls it: its exit code shows the outcome of the configuration and of the pull with it.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -13,7 +13,7 @@ describe('writ reload', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('says whether the configuration is in use, and how the pull under it ended', async () => {
+  it('reports whether the configuration is in use, and how the pull with it ended', async () => {
     using host = copyHost(installed);
     host.configure({ poll: { every: '1d' } });
     await using agent = startWrit(['agent', '--config', host.config]);
@@ -36,11 +36,11 @@ describe('writ reload', () => {
       [0, 0, 'reload', 'reload.result'],
       well.stdout,
     );
-    const [, said] = (await host.writ('reload')).stdout.split('\n');
-    assert.equal(said, '  The configuration was read again and is in use.');
+    const [, line] = (await host.writ('reload')).stdout.split('\n');
+    assert.equal(line, '  The configuration was read again and is in use.');
   });
 
-  it('tries a refused release again where the configuration differs, and not where the file is the same', async () => {
+  it('retries a refused release when the configuration differs, and not when the file is the same', async () => {
     using host = copyHost(installed);
     const tries = host.dir.join('tries');
     const checks = [{ name: 'never', run: ['sh', '-c', `echo >> ${tries}; false`] }];
@@ -60,7 +60,7 @@ describe('writ reload', () => {
     assert.equal(readFileSync(tries, 'utf8').length, before + 1);
   });
 
-  it('is what status, health and doctor ask for, where the file is not what the agent has read', async () => {
+  it('is the next step in status, health and doctor when the file differs from the configuration in use', async () => {
     using host = copyHost(installed);
     host.configure({ poll: { every: '1d' } });
     await using agent = startWrit(['agent', '--config', host.config]);
@@ -81,14 +81,14 @@ describe('writ reload', () => {
     const { findings } = jsonOf(await host.writ('doctor', '--json')) as {
       findings: Record<string, unknown>[];
     };
-    const [said] = findings.filter(({ code }) => code === 'CONFIG_CHANGED');
-    assert.deepEqual([said?.['check'], said?.['state']], ['configuration', 'warn']);
-    assert.equal(said?.['next'], `writ reload --config ${host.config}`);
+    const [found] = findings.filter(({ code }) => code === 'CONFIG_CHANGED');
+    assert.deepEqual([found?.['check'], found?.['state']], ['configuration', 'warn']);
+    assert.equal(found?.['next'], `writ reload --config ${host.config}`);
     await host.writ('reload');
     assert.deepEqual(await codes(), []);
   });
 
-  it('does not judge what is active again: a forced pull does', async () => {
+  it('does not check the active release again, in contrast to a forced pull', async () => {
     using host = copyHost(installed);
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
@@ -103,7 +103,7 @@ describe('writ reload', () => {
     );
   });
 
-  it('has nothing to reload where no agent runs', async () => {
+  it('exits 1 with AGENT_UNREACHABLE when no agent runs', async () => {
     using host = copyHost(installed);
     const run = await host.writ('reload', '--json');
     const { code, hint } = jsonOf(run);
@@ -113,7 +113,7 @@ describe('writ reload', () => {
     );
   });
 
-  it('names the unit where one is installed, as status does, and else the program', async () => {
+  it('names the installed unit as the next step, as status does, and otherwise the program', async () => {
     using host = copyHost(installed);
     const unitFolders = [host.dir.join('units')];
     const linesIn = async () => {

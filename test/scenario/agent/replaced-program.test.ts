@@ -1,4 +1,4 @@
-// An upgrade under a running agent: the files it was started from are gone, and what it has not yet loaded with them.
+// An upgrade under a running agent: its program files are deleted, also those of modules that it has not loaded yet.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,7 +17,7 @@ const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 interface Installed {
   readonly site: WritSite;
   start(): WritProcess;
-  /** As an upgrade does to the names that the next version has not. */
+  /** Deletes the program, as an upgrade deletes files that the next version does not have. */
   remove(): void;
   /** The next version, in the same place. */
   upgrade(): void;
@@ -25,7 +25,7 @@ interface Installed {
   configure(keys: Readonly<Record<string, unknown>>): void;
 }
 
-/** An agent of a copy of the program; its commands are another installation's. */
+/** An agent of a copy of the program; commands run from another installation. */
 function installed(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): Installed {
   const site = writSite(dir, { sandbox: 'off', ...keys });
   const before = JSON.parse(readFileSync(site.config, 'utf8')) as object;
@@ -56,8 +56,8 @@ function installed(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): 
 const codes = (json: Record<string, unknown>): string[] =>
   (json['problems'] as { code: string }[]).map((one) => one.code);
 
-describe('an agent whose program was replaced on disk', () => {
-  it('keeps the configuration it has where another one needs what it cannot load any more, and says so', async () => {
+describe('an agent with a replaced program on disk', () => {
+  it('keeps its configuration and reports PROGRAM_REPLACED when a new one needs a deleted module', async () => {
     using dir = tempDir();
     const { site, start, remove, configure } = installed(dir);
     await site.repository.publish(zone(1));
@@ -85,12 +85,12 @@ describe('an agent whose program was replaced on disk', () => {
     await agent.waitForStderr(/"state":"run"/);
     remove();
     await site.repository.publish(zone(1));
-    // The agent may have polled since: the cycle of a poll and that of the command are both the agent's.
+    // The agent may have polled since: it runs the cycle of a poll and that of the command.
     const { generation, warnings } = await site.json('pull');
     assert.deepEqual([generation, daemon.asked()], [1, 1], JSON.stringify(warnings));
   });
 
-  it('lets no check of another version judge a release, and remembers nothing against it', async () => {
+  it('runs no check of another version on a release, and records no refusal', async () => {
     using dir = tempDir();
     const checks = [{ name: 'json', parse: ['*.json'] }];
     const { site, start, remove, upgrade } = installed(dir, { bundles: [{ name: 'dns-edge', checks }] });

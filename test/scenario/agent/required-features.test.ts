@@ -1,5 +1,5 @@
-// Releases that require what the Writ of a host does not know: they wait for an upgrade, nothing else takes their place, and
-// nothing is remembered against them. Once on a host in this process, and once with real programs of two versions.
+// Releases that require a feature that the Writ of a host does not know: the host defers them until an upgrade, activates no other
+// release instead, and records no refusal. Once on a host in this process, and once with real programs of two versions.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ import { testHost } from '../../kit/host/test-host.js';
 
 const known = ['waves-1'];
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
-const look = (host: Host) =>
+const reportOf = (host: Host) =>
   statusReport(host, { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] });
 
-describe('a release that requires what this Writ does not know', () => {
-  it('is deferred at each pull and by force, costs no download, and is never remembered', async () => {
+describe('a release that requires an unknown feature', () => {
+  it('is deferred at each pull and by force, without a download and without a refusal', async () => {
     const asked: string[] = [];
     using test = testHost({
       source: (source) => ({
@@ -38,14 +38,14 @@ describe('a release that requires what this Writ does not know', () => {
     await test.publish('access', zone(1), { serial: 1 });
     await test.pull();
     await test.publish('access', zone(2), { serial: 2, requires: known });
-    const stands = standingPolicy(test.host.paths);
+    const assertUnchanged = standingPolicy(test.host.paths);
     asked.length = 0;
     for (const force of ['no', 'no', 'yes'] as const) {
       const { outcome, exitCode, problems } = await test.pull({ force });
       assert.deepEqual([outcome, exitCode], ['deferred', 8]);
       assert.deepEqual(problems[0]?.facts['unknown'], known);
     }
-    stands();
+    assertUnchanged();
     assert.deepEqual(
       asked.filter((path) => path.startsWith('targets/')),
       [],
@@ -54,24 +54,24 @@ describe('a release that requires what this Writ does not know', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('is a warning of health as long as it is offered, and of no cycle', async () => {
+  it('is a warning of health while it is offered, also without a cycle', async () => {
     using test = testHost();
     await test.publish('access', zone(1), { serial: 1 });
     await test.pull();
     await test.publish('access', zone(2), { serial: 2, requires: known });
     const last = await test.pull();
-    const report = look(test.host);
+    const report = reportOf(test.host);
     assert.deepEqual(report.bundles[0]?.server, { serial: 2, revision: 'test', requires: known });
     const { level, findings } = judgeHostHealth(report);
     assert.deepEqual([level, findings.map(({ code }) => code)], ['warning', ['REQUIRES_UNKNOWN']]);
     assert.match(findings[0]?.text ?? '', /^access 2 requires waves-1/);
-    // The last cycle met it; a Writ that knows it says at once that it is over.
+    // The last cycle deferred it; a Writ that knows the feature reports no problem at once.
     const upgraded = test.reopen({ features: known });
     const facts = { version: '0.2.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
     assert.deepEqual(statusReport(upgraded, { ...facts, last }).problems, []);
   });
 
-  it('is taken after the upgrade, and stays in use under a Writ that knows it no more', async () => {
+  it('is activated after the upgrade, and stays active under an older Writ', async () => {
     using test = testHost();
     await test.publish('access', zone(1), { serial: 1 });
     await test.pull();
@@ -80,12 +80,12 @@ describe('a release that requires what this Writ does not know', () => {
     assert.equal((await cycleOn(test.reopen({ features: known }))).outcome, 'activated');
     assert.equal(test.read('access/block.rpz'), 'version 2\n');
     assert.equal((await test.pull()).outcome, 'unchanged');
-    assert.deepEqual(look(test.host).problems, []);
+    assert.deepEqual(reportOf(test.host).problems, []);
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'deferred');
     assert.equal(test.read('access/block.rpz'), 'version 2\n');
   });
 
-  it('is nothing to begin with either: a host without policy stays without', async () => {
+  it('is deferred on a host without policy too, which stays without policy', async () => {
     using test = testHost();
     await test.publish('access', zone(2), { serial: 2, requires: known });
     const result = await test.pull();
@@ -93,17 +93,17 @@ describe('a release that requires what this Writ does not know', () => {
     assert.equal(fs.existsSync(test.host.paths.current), false);
   });
 
-  it('gives way to the release that takes it back', async () => {
+  it('is no problem any more once it is withdrawn', async () => {
     using test = testHost();
     await test.publish('access', zone(1), { serial: 1 });
     await test.pull();
     await test.publish('access', zone(2), { serial: 2, requires: known });
     await test.pull();
     await test.publish('access', zone(1), { serial: 1, withdrawn: [2] });
-    assert.deepEqual([(await test.pull()).outcome, look(test.host).problems], ['unchanged', []]);
+    assert.deepEqual([(await test.pull()).outcome, reportOf(test.host).problems], ['unchanged', []]);
   });
 
-  it('is an older replay first, where it is one', async () => {
+  it('is refused as a rollback of the serial first when its serial is older', async () => {
     using test = testHost();
     await test.publish('access', zone(2), { serial: 2 });
     await test.pull();
@@ -111,7 +111,7 @@ describe('a release that requires what this Writ does not know', () => {
     assert.deepEqual((await test.pull()).problems[0]?.code, 'SERIAL_ROLLBACK');
   });
 
-  it('keeps its set back, and no other bundle', async () => {
+  it('defers its set, and no other bundle', async () => {
     using test = testHost({
       bundles: [{ name: 'access' }, { name: 'views' }, { name: 'zones' }],
       config: { together: [['access', 'views']] },
@@ -137,7 +137,7 @@ describe('a release that requires what this Writ does not know', () => {
     );
   });
 
-  it('has a kept copy that is whole, also where a Writ of before the demand has written its record', async () => {
+  it('has an intact retained copy, also with a record of a Writ without required features', async () => {
     using test = testHost({ features: known });
     await test.publish('access', zone(1), { serial: 1, requires: known });
     await test.pull();
@@ -152,7 +152,7 @@ describe('a release that requires what this Writ does not know', () => {
     assert.deepEqual((await lookForDamage(test.host)).length, 1);
   });
 
-  it('is taken by its delta where the host knows it', async () => {
+  it('is activated by its delta when the host knows the feature', async () => {
     using test = testHost({ deltas: {}, features: known });
     await test.publish('access', { ...zone(1), rest: 'x'.repeat(50_000) }, { serial: 1 });
     await test.pull();
@@ -162,11 +162,11 @@ describe('a release that requires what this Writ does not know', () => {
   });
 });
 
-/** The program as a later version ships it: another list, and nothing else. @returns its entry */
+/** The program of a later version: only its list of known features differs. @returns its entry */
 function laterWrit(dir: TempDir): string {
   const directory = dir.join('later');
   fs.cpSync(join(writProgram, '..'), directory, { recursive: true });
-  // What is beside it in a package.
+  // The other files of a package.
   const root = join(writProgram, '../../..');
   fs.cpSync(join(root, 'package.json'), dir.join('package.json'));
   fs.symlinkSync(join(root, 'node_modules'), dir.join('node_modules'));
@@ -186,8 +186,8 @@ function laterWrit(dir: TempDir): string {
 const codesOf = (json: Record<string, unknown>, list: string): string[] =>
   (json[list] as { code: string }[]).map(({ code }) => code);
 
-describe('a host whose Writ is too old for a release', () => {
-  it('says so by every command, with an agent and without, until it is upgraded', async () => {
+describe('a host with a Writ that is too old for a release', () => {
+  it('reports it by every command, with an agent and without, until the upgrade', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     const active = (): string =>
@@ -197,13 +197,13 @@ describe('a host whose Writ is too old for a release', () => {
     assert.equal((await run('pull')).exitCode, 0);
     await site.repository.publish(zone(2), { requires: known });
 
-    const alone = await run('pull');
-    assert.equal(alone.exitCode, 8, alone.stderr);
+    const standalone = await run('pull');
+    assert.equal(standalone.exitCode, 8, standalone.stderr);
     assert.match(
-      alone.stdout,
+      standalone.stdout,
       /^DEFERRED {2}dns-edge 2 \[REQUIRES_UNKNOWN\]\n {2}dns-edge 2 requires waves-1/,
     );
-    assert.match(alone.stdout, /hint: Upgrade Writ on this host/);
+    assert.match(standalone.stdout, /hint: Upgrade Writ on this host/);
     {
       await using agent = await site.agent();
       await until(async () => codesOf(await site.json('status'), 'problems').includes('REQUIRES_UNKNOWN'));
@@ -222,14 +222,14 @@ describe('a host whose Writ is too old for a release', () => {
 
     await using upgraded = startWrit(['agent', '--config', site.config], {}, { entry: laterWrit(dir) });
     await upgraded.waitForStderr(/"state":"run"/);
-    // Before any cycle: what keeps the release off is over.
+    // Before any cycle: the reason of the deferral no longer holds.
     assert.deepEqual(codesOf(await site.json('status'), 'problems'), []);
     assert.equal((await run('pull')).exitCode, 0);
     assert.equal(active(), 'version 2\n');
     assert.equal(upgraded.child.exitCode, null);
   });
 
-  it('is the same without an agent at all: the next pull of the new program takes the release', async () => {
+  it('activates the release by the first pull of the new program, without an agent', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     await site.repository.publish(zone(1), { requires: known });

@@ -1,4 +1,4 @@
-// A download that ends in the midst, by whatever end, and the run behind it: with a real server and processes of their own.
+// An interrupted download and the run that resumes it, with a real server and processes of their own.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const zone = (seed: string) => ({ 'block.rpz': noise(seed, policyBytes) });
 interface Scene extends WritSite, AsyncDisposable {
   readonly front: CuttingFront;
   readonly partials: string;
-  /** Of the archive. */
+  /** In bytes, of the archive. */
   readonly length: number;
   active(): string | undefined;
 }
@@ -45,26 +45,26 @@ async function scene(dir: TempDir, by: 'a cut' | 'silence'): Promise<Scene> {
   };
 }
 
-/** The rest came, and nothing else; it was asked for with the version that the server had named. */
+/** Only the rest was downloaded, with the version in If-Range that the server had sent. */
 function assertRest({ front, length, partials, active }: Scene): void {
   const [first, second, ...more] = front.files;
   assert.ok(first && second && more.length === 0, JSON.stringify(front.files));
   const offset = Number(/^bytes=(\d+)-$/.exec(second.range ?? '')?.[1]);
   assert.deepEqual([second.status, second.sentBytes], [206, length - offset]);
   assert.match(second.ifRange ?? '', /^"[^"]+"$/);
-  // What was on the way when it ended was sent, and may not have been written.
+  // The server had sent more bytes than the host wrote before the interruption.
   assert.ok(offset > 0.5 * length && offset <= 0.6 * length, `it continues from byte ${offset} of ${length}`);
   assert.ok(second.sentBytes < 0.5 * length);
   assert.equal(active(), zone('one')['block.rpz']);
   assert.deepEqual(fs.readdirSync(partials), []);
 }
 
-/** What its history says of the step of the last cycle. */
+/** The text of the fetch step of the last cycle in the history. */
 async function lastFetch(host: Scene): Promise<string> {
   const { entries } = (await host.json('history')) as { entries: { result: { cycle: string } }[] };
   const { cycle = '' } = entries.at(0)?.result ?? {};
-  const told = await host.writ('history', '--cycle', cycle);
-  return /fetch +(?:ok +)?(.*\S) +[\d.]+ m?s/.exec(told.stdout)?.[1] ?? told.stdout + told.stderr;
+  const history = await host.writ('history', '--cycle', cycle);
+  return /fetch +(?:ok +)?(.*\S) +[\d.]+ m?s/.exec(history.stdout)?.[1] ?? history.stdout + history.stderr;
 }
 
 const written = async ({ partials, length }: Scene): Promise<void> => {
@@ -74,8 +74,8 @@ const written = async ({ partials, length }: Scene): Promise<void> => {
   });
 };
 
-describe('a download that ends after 60 %', () => {
-  it('by a cut goes on in the same pull', async () => {
+describe('a download that is interrupted after 60 %', () => {
+  it('by a cut continues in the same pull', async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'a cut');
     assert.equal((await host.writ('pull')).exitCode, 0);
@@ -83,7 +83,7 @@ describe('a download that ends after 60 %', () => {
   });
 
   for (const signal of ['SIGKILL', 'SIGINT', 'SIGTERM'] as const) {
-    it(`by ${signal} to a pull goes on with the next pull, which says from where`, async () => {
+    it(`by ${signal} to a pull continues in the next pull, which reports its first byte`, async () => {
       using dir = tempDir();
       await using host = await scene(dir, 'silence');
       await using pull = host.start('pull');
@@ -104,7 +104,7 @@ describe('a download that ends after 60 %', () => {
     });
   }
 
-  it('by a kill of the agent goes on with the next agent', async () => {
+  it('by a kill of the agent continues in the next agent', async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'silence');
     await using agent = host.start('agent');
@@ -124,7 +124,7 @@ describe('a download that ends after 60 %', () => {
     assert.equal((await host.json('status'))['downloading'], undefined);
   });
 
-  it('by an end behind its last byte, while a check runs, is of nobody asked again', async () => {
+  it('is not requested again when its pull ends after the last byte, while a check runs', async () => {
     for (const signal of ['SIGKILL', 'SIGINT'] as const) {
       using dir = tempDir();
       await using host = await scene(dir, 'a cut');
@@ -146,11 +146,11 @@ describe('a download that ends after 60 %', () => {
     }
   });
 
-  it('by cuts goes on at the next mirror, which names versions otherwise and is asked without one', async () => {
+  it('by cuts continues at the next mirror without If-Range, because mirrors name versions differently', async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'a cut');
     await using second = await cuttingFront(host.front.origin);
-    // Each of the three times that it goes on there brings a little.
+    // Each of the three attempts there transfers a few bytes.
     for (const bytes of [1000, 1000, 1000]) host.front.endNext({ bytes, by: 'a cut' });
     const config = JSON.parse(fs.readFileSync(host.config, 'utf8')) as Record<string, unknown>;
     const repository = [host.front.url, second.url];
@@ -162,7 +162,7 @@ describe('a download that ends after 60 %', () => {
     assert.ok((rest?.sentBytes ?? host.length) < 0.5 * host.length);
   });
 
-  it('of a release that was replaced meanwhile holds up nobody, and is gone with it', async () => {
+  it('of a replaced release does not delay the new one, and its partial download is deleted', async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'silence');
     await using pull = host.start('pull');
@@ -174,6 +174,6 @@ describe('a download that ends after 60 %', () => {
     assert.equal(host.active(), zone('two')['block.rpz']);
     assert.deepEqual(fs.readdirSync(host.partials), []);
     assert.equal((await host.writ('pull', '--force')).exitCode, 0);
-    assert.deepEqual(fs.readdirSync(host.partials), [], 'also what was fetched, and made no difference');
+    assert.deepEqual(fs.readdirSync(host.partials), [], 'also a download without a change');
   });
 });

@@ -1,4 +1,4 @@
-// A server that answers 503 with Retry-After, once: how long a host believes it, and what ends it before.
+// A server that answers 503 with Retry-After, once: how long a host waits, and what ends the wait earlier.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { httpFixture } from '../../kit/net/http-fixture.js';
 
 const hour = { 'retry-after': '3600' };
 
-/** A host that polls each so often, and its only repository, which asks for an hour of quiet from its second poll on. */
+/** A host that polls at this interval; its only repository answers with a Retry-After of an hour from its second poll on. */
 async function begin(dir: TempDir, every: string) {
   let mode: 'busy' | 'right' = 'right';
   let directory = '';
@@ -29,7 +29,7 @@ async function begin(dir: TempDir, every: string) {
   assert.equal(active(site), 'version 1\n');
   mode = 'busy';
   assert.equal((await agent.pull()).problems[0]?.code, 'SERVER_BUSY');
-  // The next poll meets it too, and is what is put off.
+  // The next poll gets the same answer, and delays the poll after it.
   await until(async () => (await agent.status()).nextPollAtMs !== undefined);
   await site.clock.advance(Number((await agent.status()).nextPollAtMs) - site.clock.nowMs());
   await agent.hasEnded(3);
@@ -50,14 +50,14 @@ describe('one Retry-After of an hour, of the only repository', () => {
     ['5m', 5 * minuteMs],
     ['20m', 20 * minuteMs],
   ] as const)
-    it(`keeps a host that polls each ${every} from news for one interval, or five minutes`, async () => {
+    it(`delays the next poll of a host that polls each ${every} by one interval, at least five minutes`, async () => {
       using dir = tempDir();
       const { site, agent, server, nextInMs, becomeRight } = await begin(dir, every);
       await using _server = server;
       await using _agent = agent;
       const waitMs = await nextInMs();
-      const quietMs = Math.max(everyMs, 5 * minuteMs);
-      assert.ok(waitMs >= quietMs && waitMs < quietMs + everyMs, `${waitMs}`);
+      const delayMs = Math.max(everyMs, 5 * minuteMs);
+      assert.ok(waitMs >= delayMs && waitMs < delayMs + everyMs, `${waitMs}`);
       becomeRight();
       await site.repository.publish(zone(2));
       await site.clock.advance(waitMs);
@@ -66,7 +66,7 @@ describe('one Retry-After of an hour, of the only repository', () => {
       await until(async () => (await nextInMs()) <= everyMs);
     });
 
-  it('is a problem in the status that says until when', async () => {
+  it('is a problem in the status with the time of its end', async () => {
     using dir = tempDir();
     const { site, agent, server } = await begin(dir, '2m');
     await using _server = server;
@@ -77,7 +77,7 @@ describe('one Retry-After of an hour, of the only repository', () => {
     assert.match(busy?.message ?? '', /no poll before \d{4}-/);
   });
 
-  it('ends with a good answer to a person’s pull', async () => {
+  it('ends with a valid answer to a pull by an operator', async () => {
     using dir = tempDir();
     const { agent, server, nextInMs, becomeRight } = await begin(dir, '2m');
     await using _server = server;
@@ -103,7 +103,7 @@ describe('one Retry-After of an hour, of the only repository', () => {
     assert.ok((await agent.status()).problems.every(({ code }) => code !== 'SERVER_BUSY'));
   });
 
-  it('goes on after a reload that names the same repository', async () => {
+  it('continues after a reload with the same repository', async () => {
     using dir = tempDir();
     const { site, agent, server, nextInMs } = await begin(dir, '2m');
     await using _server = server;
@@ -115,8 +115,8 @@ describe('one Retry-After of an hour, of the only repository', () => {
   });
 });
 
-describe('the time of the next poll', () => {
-  it('is not named while a poll runs', async () => {
+describe('the time of the next poll in the status', () => {
+  it('is absent while a poll runs', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);
     const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });

@@ -1,4 +1,4 @@
-// A real agent and a real server under a real datagram socket: what a service manager hears, in its order.
+// A real agent and a real server with a real datagram socket: the messages to a service manager, in their order.
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { listenForNotices, type NotifyListener } from '../../kit/net/notify-list
 import { needs } from '../../kit/programs/real-programs.js';
 
 const real = { ...needs('python3', 'python3'), ...needs('systemd-notify', 'systemd') };
-const nobody = 'http://127.0.0.1:9/';
+const closedPort = 'http://127.0.0.1:9/';
 
 function startAgent(
   host: InstalledHost,
@@ -20,10 +20,10 @@ function startAgent(
   return startWrit(['agent', '--config', host.config], { NOTIFY_SOCKET: manager.socket, ...env });
 }
 
-/** Only what changes the unit's state, as the first words of its datagrams. */
-function turns(manager: NotifyListener): string[] {
-  const words = ['READY=1', 'RELOADING=1', 'STOPPING=1'];
-  return manager.datagrams.map(({ lines }) => lines[0] ?? '').filter((word) => words.includes(word));
+/** The first lines of the datagrams that change the state of the unit. */
+function stateChanges(manager: NotifyListener): string[] {
+  const states = ['READY=1', 'RELOADING=1', 'STOPPING=1'];
+  return manager.datagrams.map(({ lines }) => lines[0] ?? '').filter((line) => states.includes(line));
 }
 
 describe('an agent under a service manager', real, () => {
@@ -33,9 +33,9 @@ describe('an agent under a service manager', real, () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('is ready at once with a stored policy, though no server answers', async () => {
+  it('is ready at once with a stored policy, also when no server answers', async () => {
     using host = copyHost(installed);
-    host.configure({ repository: nobody });
+    host.configure({ repository: closedPort });
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using agent = startAgent(host, manager);
     await manager.has('READY=1');
@@ -45,48 +45,48 @@ describe('an agent under a service manager', real, () => {
     agent.child.kill('SIGTERM');
     assert.equal((await agent.ended).exitCode, 0);
     await until(() => manager.withLine('STOPPING=1').length > 0);
-    assert.deepEqual(turns(manager), ['READY=1', 'STOPPING=1']);
+    assert.deepEqual(stateChanges(manager), ['READY=1', 'STOPPING=1']);
   });
 
-  it('is not ready without a policy, until the first one is active', async () => {
+  it('is not ready until its first policy is active', async () => {
     using host = copyHost(installed);
-    for (const place of ['state', 'run']) rmSync(host.dir.join(place), { recursive: true });
-    host.configure({ repository: nobody });
+    for (const name of ['state', 'run']) rmSync(host.dir.join(name), { recursive: true });
+    host.configure({ repository: closedPort });
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using agent = startAgent(host, manager);
     await until(() => manager.datagrams.some(({ lines }) => lines[0]?.includes('the last try: failed')));
-    assert.deepEqual(turns(manager), []);
-    // Not ready: a reload is not told either, but it leads to the first policy.
+    assert.deepEqual(stateChanges(manager), []);
+    // A reload before READY=1 is not reported, and activates the first policy.
     host.configure({});
     agent.child.kill('SIGHUP');
     await manager.has('READY=1');
-    assert.deepEqual(turns(manager), ['READY=1']);
+    assert.deepEqual(stateChanges(manager), ['READY=1']);
     const [ready] = manager.withLine('READY=1');
     assert.match(ready?.lines[1] ?? '', /^STATUS=generation \d+ \(dns-edge 2\) is active/);
   });
 
-  it('tells a reload with its time, and that it is over', async () => {
+  it('reports a reload with its time, and its end', async () => {
     using host = copyHost(installed);
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using agent = startAgent(host, manager);
     await manager.has('READY=1');
     agent.child.kill('SIGHUP');
-    await until(() => turns(manager).length === 3);
-    assert.deepEqual(turns(manager), ['READY=1', 'RELOADING=1', 'READY=1']);
+    await until(() => stateChanges(manager).length === 3);
+    assert.deepEqual(stateChanges(manager), ['READY=1', 'RELOADING=1', 'READY=1']);
     const [first] = manager.withLine('READY=1');
     const [reloading] = manager.withLine('RELOADING=1');
     const usec = Number(/^MONOTONIC_USEC=(\d+)$/.exec(reloading?.lines[1] ?? '')?.[1]);
     assert.ok((first?.usec ?? 0) < usec && usec <= (reloading?.usec ?? 0), `${usec}`);
   });
 
-  it('pings the watchdog that watches it', async () => {
+  it('pings the watchdog', async () => {
     using host = copyHost(installed);
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using _agent = startAgent(host, manager, { WATCHDOG_USEC: '400000' });
     await until(() => manager.withLine('WATCHDOG=1').length >= 3);
   });
 
-  it('is silent to the watchdog when its event loop hangs', async () => {
+  it('sends no ping to the watchdog when its event loop hangs', async () => {
     using host = copyHost(installed);
     await using manager = await listenForNotices(host.dir.join('notify'));
     const watchdogMs = 100;
@@ -94,10 +94,10 @@ describe('an agent under a service manager', real, () => {
     await until(() => manager.withLine('WATCHDOG=1').length >= 2);
     agent.child.kill('SIGSTOP');
     await until(() => isStopped(agent.child.pid ?? 0));
-    // A ping may be on its way.
+    // A ping may be in transit.
     await manager.caughtUp();
     const before = manager.withLine('WATCHDOG=1').length;
-    // Silence is a matter of time, and three pings would have been due.
+    // The absence of a ping needs time to show: three pings would have been due.
     await setTimeout(1.5 * watchdogMs);
     await manager.caughtUp();
     assert.equal(manager.withLine('WATCHDOG=1').length, before);
@@ -105,18 +105,18 @@ describe('an agent under a service manager', real, () => {
     await until(() => manager.withLine('WATCHDOG=1').length > before);
   });
 
-  it('says why it does not start', async () => {
+  it('reports why it does not start', async () => {
     using host = copyHost(installed);
     host.configure({ bundles: [] });
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using agent = startAgent(host, manager);
     assert.equal((await agent.ended).exitCode, 2);
     await until(() => manager.datagrams.some(({ lines }) => lines[0]?.startsWith('STATUS=CONFIG_INVALID')));
-    assert.deepEqual(turns(manager), []);
+    assert.deepEqual(stateChanges(manager), []);
   });
 });
 
-/** And whoever carries a word of it has ended. */
+/** The process is stopped, and its children that send datagrams have ended. */
 function isStopped(pid: number): boolean {
   const stateOf = (one: number | string): string | undefined =>
     /^State:\t(.)/m.exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1];
@@ -125,7 +125,7 @@ function isStopped(pid: number): boolean {
 }
 
 describe('a server under a service manager', real, () => {
-  it('is ready when it listens, and says reloads and its end', async () => {
+  it('is ready when it listens, and reports reloads and its end', async () => {
     using host = await installHost();
     await using manager = await listenForNotices(host.dir.join('notify'));
     const args = ['serve', '--repository', host.repository, '--listen', '127.0.0.1:0'];
@@ -133,11 +133,11 @@ describe('a server under a service manager', real, () => {
     const [url] = await server.waitForStdout(/http:\/\/127\.0\.0\.1:\d+/);
     await manager.has(`STATUS=listening on ${url}`);
     server.child.kill('SIGHUP');
-    await until(() => turns(manager).length === 3);
+    await until(() => stateChanges(manager).length === 3);
     await until(() => manager.withLine('WATCHDOG=1').length >= 2);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended).exitCode, 0);
-    await until(() => turns(manager).length === 4);
-    assert.deepEqual(turns(manager), ['READY=1', 'RELOADING=1', 'READY=1', 'STOPPING=1']);
+    await until(() => stateChanges(manager).length === 4);
+    assert.deepEqual(stateChanges(manager), ['READY=1', 'RELOADING=1', 'READY=1', 'STOPPING=1']);
   });
 });

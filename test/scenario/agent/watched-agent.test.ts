@@ -1,5 +1,5 @@
-// An agent with metrics and events, as monitoring sees it: they agree with `writ status`, and what goes wrong with them
-// keeps no policy back.
+// An agent with metrics and events, as monitoring sees it: they agree with `writ status`, and their failures do not
+// prevent an update.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -24,8 +24,8 @@ const eventsIn = (path: string): Record<string, unknown>[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-describe('a watched agent', () => {
-  it('tells metrics, events and status the same', async () => {
+describe('an agent with metrics and events', () => {
+  it('reports the same in metrics, events and status', async () => {
     using dir = tempDir();
     const file = dir.join('events.jsonl');
     const site = agentSite(dir, { metrics: { listen: '127.0.0.1:0' }, events: { file } });
@@ -61,7 +61,7 @@ describe('a watched agent', () => {
     await assert.rejects(scrape(agent), 'the address is free again');
   });
 
-  it('runs without metrics when their address is taken', async () => {
+  it('runs without metrics when their address is in use', async () => {
     using dir = tempDir();
     const taken: Server = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
@@ -79,7 +79,7 @@ describe('a watched agent', () => {
     taken.close();
   });
 
-  it('leaves metrics and events out where others could change what is there, and health warns of it', async () => {
+  it('leaves out metrics and events in a directory that other users can change, with a warning of health', async () => {
     using dir = tempDir();
     const open = dir.join('open');
     fs.mkdirSync(open);
@@ -93,7 +93,7 @@ describe('a watched agent', () => {
     await agent.ready;
     await agent.hasEnded(1);
     const report = await agent.status();
-    assert.equal(report.generation, 1, 'policy does not wait for it');
+    assert.equal(report.generation, 1, 'the update does not depend on metrics');
     assert.deepEqual(fs.readdirSync(open), []);
     const { findings } = judgeHostHealth(report);
     const found = findings.filter(({ code }) => code === 'PATH_UNSAFE');
@@ -107,7 +107,7 @@ describe('a watched agent', () => {
     assert.match(report.problems[0]?.hint ?? '', /^Make root or the agent the owner/);
   });
 
-  it('keeps its configuration when a reload would move them', async () => {
+  it('keeps its configuration when a reload would change the address of metrics', async () => {
     using dir = tempDir();
     const site = agentSite(dir, { metrics: { listen: '127.0.0.1:0' } });
     await site.repository.publish(zone(1));
