@@ -6,6 +6,7 @@ import { given } from '../../core/given.js';
 import { steadyNotNowMs } from '../../core/limits.js';
 import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
+import { keptNotice } from '../settled/runs-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
 import { countsAfterProof, secondProbeAfter, withProbeSilence } from './repeated-probe-rules.js';
@@ -175,7 +176,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
-    followsNotified: known?.process === process ? known?.followsNotified : undefined,
+    followsNotified: keptNotice(known, process),
     soonReplacedAtMs: known?.soonReplacedAtMs,
     soonReplacements: known?.soonReplacements,
     lives: result.lives,

@@ -274,3 +274,8 @@ export function wasProcessNotified(
 export function precedingNotice(entry: WorkerLedger | undefined): Pick<WorkerLedger, 'followsNotified'> {
   return wasProcessNotified(entry) ? { followsNotified: true } : {};
 }
+
+/** @returns `followsNotified` of the entry for a result of the same process */
+export function keptNotice(entry: WorkerLedger | undefined, process: string | undefined): true | undefined {
+  return entry?.process === process ? entry?.followsNotified : undefined;
+}
