@@ -1,5 +1,5 @@
-// A fleet server as a process, and who attacks it with what is on the wire: stolen keys, squatted names, lies about serials, wrong
-// clocks, replays and floods. Each lies about itself alone, and the hosts beside it are heard.
+// A fleet server as a process under attacks from the network: stolen keys, squatted names, false serials, wrong clocks, replays
+// and floods. An attacker can falsify only its own state, and reports of other hosts are accepted.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { until } from '../../kit/assert/until.js';
@@ -16,8 +16,8 @@ const hostsOf = async (
 ): Promise<{ host: string; key: string; state: string; skewMs: number }[]> =>
   jsonOf(await runWrit(['fleet', 'hosts', '--store', fleet.store, '--json']))['hosts'] as never;
 
-describe('who attacks a fleet server', () => {
-  it('takes no name by reporting it: the host waits, and a person is told the keys of that name', async () => {
+describe('an attacker of a fleet server', () => {
+  it('does not get a name by reporting it: the host waits, and the operator gets the keys of that name', async () => {
     await using fleet = await servedFleet();
     const [honest, thief] = [await fleet.host('web-1'), await fleet.host('web-2')];
     await honest.report({ bundles: [bundleAt(41)] });
@@ -34,8 +34,8 @@ describe('who attacks a fleet server', () => {
     );
     const log = await runWrit(['fleet', 'log', '--store', fleet.store]);
     assert.match(log.stdout, /server +host\.rename +[0-9a-f]{12} +web-2 -> web-1/);
-    for (const door of [['--store', fleet.store], await fleet.door('operate')]) {
-      const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...door, '--json']);
+    for (const connection of [['--store', fleet.store], await fleet.door('operate')]) {
+      const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...connection, '--json']);
       assert.deepEqual([several.exitCode, jsonOf(several)['code']], [2, 'USAGE']);
       const hint = String(jsonOf(several)['hint']);
       assert.ok(hint.includes(`${honest.key} (accepted)`), hint);
@@ -53,7 +53,7 @@ describe('who attacks a fleet server', () => {
     assert.equal((await thief.report({ host: 'web-1', bundles: [bundleAt(42)] })).status, 200);
   });
 
-  it('ends no wait by a lie about its serial, but where the share needs it', async () => {
+  it('ends no wait by a false serial, unless the share needs its host', async () => {
     await using fleet = await servedFleet();
     const store = ['--store', fleet.store];
     const honest = [await fleet.host('web-1'), await fleet.host('web-2'), await fleet.host('web-3')];
@@ -70,7 +70,7 @@ describe('who attacks a fleet server', () => {
     }
   });
 
-  it('learns the same of a thousand guesses as of one, and keeps out nobody who was in', async () => {
+  it('learns from a thousand guesses as much as from one, and locks out no valid client', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     await host.report();
@@ -105,7 +105,7 @@ describe('who attacks a fleet server', () => {
     assert.ok(signIns.some(({ status, headers }) => status === 429 && headers.get('retry-after') === '5'));
   });
 
-  it('sends a megabyte, ten thousand labels, a clock of another day and an old report, and the host beside it is heard', async () => {
+  it('sends a megabyte, ten thousand labels, a wrong clock and an old report, and the report of another host is stored', async () => {
     await using fleet = await servedFleet();
     const [attacker, honest] = [await fleet.host('web-1'), await fleet.host('web-2')];
     await attacker.report();
@@ -123,7 +123,7 @@ describe('who attacks a fleet server', () => {
     assert.equal(
       (await other.post('/v1/reports', wrongClock, { created })).status,
       200,
-      'it is the one to hear',
+      'a wrong clock is no reason to refuse a report',
     );
     const statuses = (await Promise.all(sent)).map(({ status }) => status);
     // 429 and 503: its rate and its memory are used up, those of the other host are not.
@@ -144,8 +144,8 @@ describe('who attacks a fleet server', () => {
   });
 });
 
-describe('who has a token, or had one', () => {
-  it('hears nothing more on a stream that is open, once the token is revoked', async () => {
+describe('a client with a token', () => {
+  it('receives nothing more on an open stream once the token is revoked', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     const operate = await fleet.token('--for', 'people', '--role', 'operate');
@@ -166,7 +166,7 @@ describe('who has a token, or had one', () => {
     assert.ok(!text.includes('"serial":42'), text);
   });
 
-  it('keeps the newest hundred sessions of a token, and no more', async () => {
+  it('has at most the newest hundred sessions of its token', async () => {
     await using fleet = await servedFleet();
     const [view, other] = [await fleet.token('--for', 'people'), await fleet.token('--for', 'people')];
     const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
@@ -177,15 +177,16 @@ describe('who has a token, or had one', () => {
     };
     const statusOf = async (cookie: string): Promise<number> =>
       (await fetch(`${fleet.url}/v1/summary`, { headers: { cookie } })).status;
-    const beside = await signIn(other);
+    const otherSession = await signIn(other);
     const cookies: string[] = [];
     for (let at = 0; at < 105; at++) cookies.push(await signIn(view));
-    assert.deepEqual(await Promise.all([cookies[0] ?? '', cookies.at(-1) ?? '', beside].map(statusOf)), [
-      ...[401, 200, 200],
-    ]);
+    assert.deepEqual(
+      await Promise.all([cookies[0] ?? '', cookies.at(-1) ?? '', otherSession].map(statusOf)),
+      [...[401, 200, 200]],
+    );
   });
 
-  it('is answered a HEAD of the stream at once, and an address that cannot be read in our words', async () => {
+  it('gets an immediate answer to a HEAD of the stream, and USAGE for a malformed address', async () => {
     await using fleet = await servedFleet();
     const view = await fleet.token('--for', 'people');
     const head = { method: 'HEAD', headers: { authorization: `Bearer ${view}` } };
@@ -196,13 +197,13 @@ describe('who has a token, or had one', () => {
   });
 });
 
-describe('a wait whose server goes away', () => {
-  it('says so at once, and at the end what it last knew and of when', async () => {
+describe('a wait with a server that fails', () => {
+  it('reports it at once, and at its end the last known numbers with their time', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     await host.report({ bundles: [bundleAt(41)] });
-    const door = await fleet.door('view');
-    const args = ['fleet', 'wait', 'dns', '42', '--within', '15s', '--verbose', ...door];
+    const connection = await fleet.door('view');
+    const args = ['fleet', 'wait', 'dns', '42', '--within', '15s', '--verbose', ...connection];
     let begun = 0;
     const waitFor = (...more: readonly string[]) => {
       let isFirst = true;

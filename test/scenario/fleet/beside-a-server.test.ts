@@ -1,5 +1,5 @@
-// The commands that change a store, as processes of their own beside a server that is taking hosts and reports by the hundred: what an
-// operator does on the machine of the server is never refused because somebody else writes.
+// The commands that change a store, as processes of their own while a server enrols and stores reports of hundreds of hosts: a
+// command of an operator on the machine of the server is never refused because the server writes.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonOf } from '../../kit/cli/run-writ.js';
@@ -11,8 +11,8 @@ import { signedHost } from '../../kit/fleet/signed-host.js';
 const hosts = 300;
 const together = 16;
 
-describe('an embedded store beside its server', () => {
-  it('takes tokens and approvals while hundreds of hosts enrol and report', async () => {
+describe('an embedded store in use by its server', () => {
+  it('accepts tokens and approvals while hundreds of hosts enrol and report', async () => {
     await using fleet = await servedFleet();
     const token = await fleet.token('--for', 'hosts');
     const first = await fleet.host('web-0');

@@ -1,4 +1,4 @@
-// Machines that were copied with the state of another one: each has a key of its own, or shows by its counter.
+// Machines that were copied with the state of another one: each gets a key of its own, or its counter shows the copy.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -8,7 +8,7 @@ import { fleetStandIn } from '../../kit/net/fleet-server.js';
 import { fleetSite } from '../../kit/net/fleet-site.js';
 
 describe('a copy of a machine', () => {
-  it('that knows itself for another installation enrols with a key of its own', async () => {
+  it('with other machine marks enrols with a key of its own', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -19,7 +19,7 @@ describe('a copy of a machine', () => {
       await site.untilSo(() => fleet.stored().some(({ outcomes }) => outcomes.length > 0));
     }
     const before = fleet.reports.length;
-    // The marks of the machine are other ones: its install id is made anew.
+    // The marks of the machine differ: the agent creates another install id.
     fs.rmSync(site.paths.installId);
     await using agent = site.start({ newId: () => 'c10e'.repeat(8), readMarks: () => ({}) });
     await agent.ready;
@@ -31,7 +31,7 @@ describe('a copy of a machine', () => {
     assert.deepEqual(fleet.reports.at(-1)?.report.outcomes, []);
   });
 
-  it('that was restored to an older state goes on behind the counter and the outcomes of before', async () => {
+  it('restored to an older state continues after the former counter and outcomes', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -68,8 +68,8 @@ describe('a copy of a machine', () => {
   });
 });
 
-describe('a fleet that moves', () => {
-  it('is the same under another address, and another one is enrolled with by the token', async () => {
+describe('a fleet with another address', () => {
+  it('needs no enrolment when it is the same fleet, and an enrolment by the token when it is another one', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     await using other = await fleetStandIn();
@@ -86,9 +86,9 @@ describe('a fleet that moves', () => {
     assert.equal(fleet.enrolments.length, 1);
     site.configure({ fleet: { url: other.url, tokenFile, every: '1m' } });
     agent.reload();
-    // Another one may come before it: where this test moves time, a request may be out of time.
-    const said = () => JSON.stringify(agent.log.named('the fleet server did not get the report'));
-    await site.untilSo(() => said().includes('FLEET_TOKEN_UNREADABLE'), 1000);
+    // A timeout may be logged before: this test moves the time of requests, too.
+    const failedReports = () => JSON.stringify(agent.log.named('the fleet server did not get the report'));
+    await site.untilSo(() => failedReports().includes('FLEET_TOKEN_UNREADABLE'), 1000);
     fs.renameSync(dir.join('away'), tokenFile);
     await site.untilSo(() => other.stored().length > 0, 1000);
     assert.equal(other.enrolments[0]?.publicKey, fleet.enrolments[0]?.publicKey);

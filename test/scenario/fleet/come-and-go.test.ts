@@ -1,5 +1,5 @@
-// Hosts that come and go: one that is ephemeral leaves every count when its agent ends, one that was set up anew takes the place of
-// a silent one of its name and of no other. Real programs on both ends.
+// Membership of hosts: an ephemeral host leaves every count when its agent ends, and a reinstalled host replaces a silent host of
+// its name and no other. Real programs on both ends.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -42,8 +42,8 @@ async function keysIn(fleet: ServedFleet, state: string): Promise<string[]> {
   return (jsonOf(run)['hosts'] as { key: string }[]).map(({ key }) => key);
 }
 
-describe('a host that is ephemeral', () => {
-  it('is retired when its agent ends in order', async () => {
+describe('an ephemeral host', () => {
+  it('is retired when its agent exits in order', async () => {
     await using fleet = await servedFleet();
     using dir = tempDir();
     const site = await hostOf(dir, fleet, { ephemeral: true });
@@ -56,12 +56,12 @@ describe('a host that is ephemeral', () => {
   });
 });
 
-describe('a host that replaces', () => {
-  it('takes the place of a silent one of its name, which is retired; of one that speaks it takes none', async () => {
+describe('a host with fleet.replaces', () => {
+  it('replaces and retires a silent host of its name, and waits when that host reports', async () => {
     await using fleet = await servedFleet();
     const { key: old } = await fleet.host('web-1');
     {
-      // Two intervals of silence, in a server that was there all the time.
+      // Silent for two intervals, on a server that accepted reports all the time.
       await using bench = await fleetBench(fleet.store, systemClock);
       await bench.store.db.updateTable('hosts').set({ last_seen_ms: 0 }).execute();
       await bench.store.db.updateTable('fleet').set({ accepting_since_ms: 0 }).execute();

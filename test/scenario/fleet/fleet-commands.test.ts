@@ -1,4 +1,4 @@
-// The fleet's commands against a real server, from the first token to a wait that a refusal ends.
+// The commands of a fleet with a real server, from the first token to a wait that ends by a refusal.
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -13,44 +13,44 @@ import { makeCertificate } from '../../kit/net/certificate.js';
 
 const refused = { serial: 42, state: 'refused', code: 'CHECK_FAILED', atMs: 5, line: 'line 7: no' } as const;
 const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '42', ...args, '--json']);
-/** Between two looks of a wait. */
+/** Between two queries of a wait. */
 const pauseMs = 2000;
 
 describe('the commands of a fleet', () => {
-  it('say who runs what, and end a wait with the code of its end', async () => {
+  it('report the releases of hosts, and end a wait with the exit code of its outcome', async () => {
     await using fleet = await servedFleet();
-    const door = await fleet.door('view');
+    const connection = await fleet.door('view');
     assert.deepEqual(
-      [(await wait(...door)).exitCode, (await runWrit(['fleet', 'status', ...door])).exitCode],
+      [(await wait(...connection)).exitCode, (await runWrit(['fleet', 'status', ...connection])).exitCode],
       [2, 1],
     );
     const [one, two] = [await fleet.host('web-1', { site: 'fra' }), await fleet.host('web-2')];
     await one.report({ bundles: [bundleAt(42)] });
     await two.report({ bundles: [bundleAt(42)] });
-    const reached = await wait(...door);
+    const reached = await wait(...connection);
     assert.equal(reached.exitCode, 0, reached.stdout);
     assert.equal(jsonOf(reached)['done'], 2);
     const well = await runWrit(['fleet', 'status', '--store', fleet.store]);
     assert.match(well.stdout, /^OK All 2 hosts confirmed dns 42\.$/m);
     assert.equal(well.exitCode, 0);
     await two.report({ bundles: [bundleAt(41, { offered: refused })] });
-    const ended = await wait(...door);
+    const ended = await wait(...connection);
     assert.equal(ended.exitCode, 3);
     assert.deepEqual(jsonOf(ended)['refusedHosts'], [{ host: 'web-2', key: two.key, code: 'CHECK_FAILED' }]);
-    assert.equal((await wait(...door, '--share', '50%')).exitCode, 0);
-    const status = await runWrit(['fleet', 'status', ...door]);
+    assert.equal((await wait(...connection, '--share', '50%')).exitCode, 0);
+    const status = await runWrit(['fleet', 'status', ...connection]);
     assert.equal(status.exitCode, 2);
     assert.match(status.stdout, /^CRITICAL 1 host \(web-2\) refused dns 42 \(CHECK_FAILED\)/);
     assert.ok(!status.stdout.includes('line 7'));
     assert.match((await runWrit(['fleet', 'status', ...(await fleet.door('detail'))])).stdout, /line 7: no/);
     await one.report({ bundles: [bundleAt(43)] });
-    assert.equal((await wait(...door)).exitCode, 4);
+    assert.equal((await wait(...connection)).exitCode, 4);
     await one.report({ bundles: [bundleAt(41)] });
     await two.report({ bundles: [bundleAt(41)] });
-    assert.equal((await wait(...door, '--within', '10ms')).exitCode, 1);
+    assert.equal((await wait(...connection, '--within', '10ms')).exitCode, 1);
   });
 
-  it('wait for the newest release without its serial, and keep it when a newer one comes', async () => {
+  it('wait for the newest release without its serial, and keep that serial when a newer release appears', async () => {
     await using fleet = await servedFleet();
     const latest = (...more: readonly string[]) =>
       runWrit(['fleet', 'wait', 'dns', '--latest', '--store', fleet.store, ...more]);
@@ -81,19 +81,19 @@ describe('the commands of a fleet', () => {
     }
   });
 
-  it('list which hosts ran or refused a release, and which releases a host did', async () => {
+  it('list the hosts that ran or refused a release, and the releases of a host', async () => {
     await using fleet = await servedFleet();
     const one = await fleet.host('web-1');
     const two = await fleet.host('web-2');
     await one.report({ bundles: [bundleAt(42)] });
     await two.report({ bundles: [bundleAt(41, { offered: refused })] });
     const [view, store] = [await fleet.door('view'), ['--store', fleet.store]];
-    for (const door of [view, store]) {
-      const shown = await runWrit(['fleet', 'history', 'dns', '42', ...door]);
+    for (const connection of [view, store]) {
+      const shown = await runWrit(['fleet', 'history', 'dns', '42', ...connection]);
       assert.match(shown.stdout, /FOUND {5}2 intervals\n/);
       assert.match(shown.stdout, /^ {2}web-1 +[0-9a-f]{12} +confirmed .* now$/m);
       assert.match(shown.stdout, /^ {2}web-2 +[0-9a-f]{12} +refused +CHECK_FAILED .* now$/m);
-      const host = jsonOf(await runWrit(['fleet', 'history', '--host', 'web-2', ...door, '--json']));
+      const host = jsonOf(await runWrit(['fleet', 'history', '--host', 'web-2', ...connection, '--json']));
       const intervals = host['intervals'] as readonly { serial: number; kind: string }[];
       assert.deepEqual(intervals.map(({ serial, kind }) => [serial, kind]).toSorted(), [
         [41, 'active'],
@@ -107,7 +107,7 @@ describe('the commands of a fleet', () => {
     assert.equal((await runWrit(['fleet', 'history', 'dns', '7', ...view])).exitCode, 0);
   });
 
-  it('count hosts with nothing to confirm apart, and as done only where that is asked for', async () => {
+  it('count hosts that cannot confirm separately, and as done only with --accept notified', async () => {
     await using fleet = await servedFleet();
     const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'notified' } as const;
     await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
@@ -116,65 +116,68 @@ describe('the commands of a fleet', () => {
     assert.deepEqual([strict.exitCode, jsonOf(strict)['notified']], [1, 1]);
     assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
     const clock = skippedPauses(pauseMs);
-    const said = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '6s', ...store], { clock });
-    assert.match(said.stderr, /1 of 1 have it and nothing that could confirm it: .+ --accept notified alone/);
+    const ended = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '6s', ...store], { clock });
+    assert.match(
+      ended.stderr,
+      /1 of 1 have it and nothing that could confirm it: .+ --accept notified alone/,
+    );
     const { stderr } = await runWrit(['fleet', 'wait', 'dns', '43', '--within', '10ms', ...store]);
     assert.doesNotMatch(stderr, /--accept/);
   });
 
-  it('say at the end of the time how many have the release and did not confirm it', async () => {
+  it('report at the deadline how many hosts have the release unconfirmed', async () => {
     await using fleet = await servedFleet();
     const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'unconfirmed' } as const;
     await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
     const over = await wait('--store', fleet.store, '--within', '10ms');
     assert.deepEqual([over.exitCode, jsonOf(over)['unconfirmed'], jsonOf(over)['done']], [1, 1, 0]);
-    const said = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '10ms', '--store', fleet.store]);
-    assert.match(said.stdout, /^TIME OVER dns 42: 0 of 1 done, 1 needed; 1 unconfirmed$/m);
+    const ended = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '10ms', '--store', fleet.store]);
+    assert.match(ended.stdout, /^TIME OVER dns 42: 0 of 1 done, 1 needed; 1 unconfirmed$/m);
   });
 
-  it('find hosts by a filter, show one, and do with it what a person decided', async () => {
+  it('find hosts by a filter, show a host, and retire it', async () => {
     await using fleet = await servedFleet();
     const one = await fleet.host('web-1', { site: 'fra' });
     await one.report({ labels: { site: 'fra' } });
     await (await fleet.host('web-2')).report();
-    const door = await fleet.door('operate');
-    const found = await runWrit(['fleet', 'hosts', '--where', 'label.site=fra', ...door, '--json']);
+    const connection = await fleet.door('operate');
+    const found = await runWrit(['fleet', 'hosts', '--where', 'label.site=fra', ...connection, '--json']);
     assert.deepEqual(
       (jsonOf(found)['hosts'] as { host: string }[]).map(({ host }) => host),
       ['web-1'],
     );
-    assert.equal((await runWrit(['fleet', 'hosts', '--where', 'bogus=1', ...door])).exitCode, 2);
-    const shown = await runWrit(['fleet', 'host', 'web-1', ...door]);
+    assert.equal((await runWrit(['fleet', 'hosts', '--where', 'bogus=1', ...connection])).exitCode, 2);
+    const shown = await runWrit(['fleet', 'host', 'web-1', ...connection]);
     assert.match(shown.stdout, new RegExp(`^HEARD web-1 {2}${one.key}$`, 'm'));
     const view = await fleet.door('view');
     const denied = await runWrit(['fleet', 'host', 'retire', 'web-1', ...view, '--json']);
     assert.deepEqual([denied.exitCode, jsonOf(denied)['code']], [1, 'FLEET_FORBIDDEN']);
-    assert.equal((await runWrit(['fleet', 'host', 'retire', 'web-1', ...door])).exitCode, 0);
+    assert.equal((await runWrit(['fleet', 'host', 'retire', 'web-1', ...connection])).exitCode, 0);
     assert.equal((await one.report()).status, 403);
-    const gone = await runWrit(['fleet', 'host', 'web-1', ...door, '--json']);
+    const gone = await runWrit(['fleet', 'host', 'web-1', ...connection, '--json']);
     assert.equal(jsonOf(gone)['code'], 'FLEET_HOST_UNKNOWN');
-    const log = await runWrit(['fleet', 'log', ...door]);
+    const log = await runWrit(['fleet', 'log', ...connection]);
     assert.match(log.stdout, /token [0-9a-f]{12} +host\.retire/);
   });
 
-  it('retire every host of a token, and name the token while it enrols', async () => {
+  it('retire every host of a token, and name the token while it still enrols', async () => {
     await using fleet = await servedFleet();
     const hosts = [await fleet.host('web-1'), await fleet.host('web-2')];
     for (const host of hosts) await host.report();
-    const door = await fleet.door('operate');
-    const listed = jsonOf(await runWrit(['fleet', 'token', 'list', ...door, '--json']))['tokens'];
+    const connection = await fleet.door('operate');
+    const listed = jsonOf(await runWrit(['fleet', 'token', 'list', ...connection, '--json']))['tokens'];
     const id = (listed as TokenLine[]).find(({ kind }) => kind === 'hosts')?.id ?? '';
     for (const wrong of [['approve'], ['retire', 'web-1']])
-      assert.equal((await runWrit(['fleet', 'host', ...wrong, '--token', id, ...door])).exitCode, 2);
-    const retired = await runWrit(['fleet', 'host', 'retire', '--token', id, ...door]);
+      assert.equal((await runWrit(['fleet', 'host', ...wrong, '--token', id, ...connection])).exitCode, 2);
+    const retired = await runWrit(['fleet', 'host', 'retire', '--token', id, ...connection]);
     assert.match(retired.stdout, new RegExp(`^RETIRED   2 hosts of token ${id}$`, 'm'));
     assert.match(retired.stdout + retired.stderr, new RegExp(`Next: writ fleet token revoke ${id}`));
     for (const host of hosts) assert.equal((await host.report()).status, 403);
-    const unknown = await runWrit(['fleet', 'host', 'retire', '--token', 'none', ...door, '--json']);
+    const unknown = await runWrit(['fleet', 'host', 'retire', '--token', 'none', ...connection, '--json']);
     assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [1, 'FLEET_TOKEN_UNKNOWN']);
   });
 
-  it('take the store that was typed, whatever server a variable names, and one of two that were typed', async () => {
+  it('prefer --store to the server of a variable, and refuse --store with --url', async () => {
     await using fleet = await servedFleet();
     const env = { WRIT_FLEET_URL: 'https://127.0.0.1:9', WRIT_FLEET_TOKEN_FILE: '/nowhere' };
     const store = ['--store', fleet.store];
@@ -184,7 +187,7 @@ describe('the commands of a fleet', () => {
     assert.match(two.stderr, /--url and --store both select a server: give one of them/);
   });
 
-  it('print a token alone with -q, as a file of a host has it', async () => {
+  it('print only the token with -q, as the token file of a host needs it', async () => {
     await using fleet = await servedFleet();
     const create = ['fleet', 'token', 'create', '--for', 'hosts', '--store', fleet.store];
     assert.match((await runWrit([...create, '-q'])).stdout, /^writ_host\w*_[\w-]+\n$/);
@@ -194,20 +197,20 @@ describe('the commands of a fleet', () => {
     assert.match(listed.stdout, /hosts/);
   });
 
-  it('revoke a token, which ends what it may', async () => {
+  it('revoke a token, which is refused from then on', async () => {
     await using fleet = await servedFleet();
-    const door = await fleet.door('operate');
-    const listed = await runWrit(['fleet', 'token', 'list', ...door, '--json']);
+    const connection = await fleet.door('operate');
+    const listed = await runWrit(['fleet', 'token', 'list', ...connection, '--json']);
     const [{ id = '' } = {}] = jsonOf(listed)['tokens'] as { id: string }[];
     assert.ok(!listed.stdout.includes('writ_people_'));
-    assert.equal((await runWrit(['fleet', 'token', 'revoke', id, ...door])).exitCode, 0);
-    const after = await runWrit(['fleet', 'token', 'list', ...door, '--json']);
+    assert.equal((await runWrit(['fleet', 'token', 'revoke', id, ...connection])).exitCode, 0);
+    const after = await runWrit(['fleet', 'token', 'list', ...connection, '--json']);
     assert.deepEqual([after.exitCode, jsonOf(after)['code']], [1, 'FLEET_TOKEN_REFUSED']);
     const unknown = await runWrit(['fleet', 'token', 'revoke', 'nobody', '--store', fleet.store, '--json']);
     assert.equal(jsonOf(unknown)['code'], 'FLEET_TOKEN_UNKNOWN');
   });
 
-  it('let no host drive the terminal of who looks', async () => {
+  it('print no control character that a host reports', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     const line = '\u001b]0;owned\u0007 line\u009b2J\u202e';
@@ -226,12 +229,12 @@ describe('the commands of a fleet', () => {
     }
     for (const args of [['hosts'], ['status'], ['log'], ['host', host.key]]) {
       const { stdout, stderr } = await runWrit(['fleet', ...args, '--store', fleet.store]);
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain them
       assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(stdout + stderr), args[0]);
     }
   });
 
-  it('send a token over TLS or nowhere, and only one that is for people', async () => {
+  it('send a token only over TLS or to this machine, and only one for people', async () => {
     await using fleet = await servedFleet();
     const file = fleet.dir.join('hosts.token');
     writeFileSync(file, await fleet.token('--for', 'hosts'));
@@ -242,21 +245,21 @@ describe('the commands of a fleet', () => {
       );
     const kind = await runWrit(['fleet', 'log', '--url', fleet.url, '--token-file', file, '--json']);
     assert.deepEqual([kind.exitCode, jsonOf(kind)['code']], [2, 'USAGE']);
-    const nobody = await runWrit(['fleet', 'log', '--json']);
-    assert.equal(jsonOf(nobody)['code'], 'USAGE');
-    const door = await fleet.door('view');
+    const withoutServer = await runWrit(['fleet', 'log', '--json']);
+    assert.equal(jsonOf(withoutServer)['code'], 'USAGE');
+    const connection = await fleet.door('view');
     const elsewhere = await runWrit([
       'fleet',
       'log',
       '--url',
       'http://127.0.0.1:9',
-      ...door.slice(2),
+      ...connection.slice(2),
       '--json',
     ]);
     assert.deepEqual([elsewhere.exitCode, jsonOf(elsewhere)['code']], [1, 'FLEET_UNANSWERED']);
   });
 
-  it('make no store where none is, except for a new token', async () => {
+  it('create no store, except for a new token', async () => {
     using dir = tempDir();
     const store = ['--store', dir.join('none'), '--json'];
     for (const args of [['status'], ['token', 'list'], ['token', 'revoke', 'abc']]) {
@@ -267,7 +270,7 @@ describe('the commands of a fleet', () => {
     assert.equal(jsonOf(await runWrit(['fleet', 'token', 'list', ...store]))['outcome'], 'found');
   });
 
-  it('trust the authorities of --ca in place of the system, and say what a file is that holds none', async () => {
+  it('trust the authorities of --ca instead of those of the system, and refuse a file without a certificate', async () => {
     using dir = tempDir();
     const { certFile, keyFile } = await makeCertificate(dir.path, 'fleet');
     await using fleet = await servedFleet('--tls-cert', certFile, '--tls-key', keyFile);

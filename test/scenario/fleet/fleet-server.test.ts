@@ -1,4 +1,4 @@
-// `writ fleet serve` as strangers, hosts and browsers see it: who may ask what, what is refused, and how it ends.
+// `writ fleet serve` as strangers, hosts and browsers see it: authorization, refusals, and its end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
@@ -9,7 +9,7 @@ const codeOf = async (answer: Response): Promise<string> => ((await answer.json(
 const json = { 'content-type': 'application/json' };
 
 describe('a fleet server', () => {
-  it('answers nobody without a token that is good, and nobody more than its role', async () => {
+  it('answers only a valid token, and only within its role', async () => {
     await using fleet = await servedFleet();
     const [view, operate, hosts] = [
       await fleet.token('--for', 'people', '--role', 'view'),
@@ -40,7 +40,7 @@ describe('a fleet server', () => {
     assert.equal((await fleet.get('/v1/tokens', operate)).status, 200);
   });
 
-  it('takes a token of people for a cookie, and from a cookie no change of another site', async () => {
+  it('exchanges a token of people for a cookie, and refuses a change by another site with it', async () => {
     await using fleet = await servedFleet();
     const token = await fleet.token('--for', 'people', '--role', 'operate');
     const signIn = (body: string, site = 'same-origin') =>
@@ -99,7 +99,7 @@ describe('a fleet server', () => {
     assert.equal((await fleet.get('/v1/hosts/nothing/history', view)).status, 404);
   });
 
-  it('refuses what is too large, too much, unsigned, or no report, and goes on', async () => {
+  it('refuses a request that is too large, unsigned or no report, and answers the next one', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     assert.equal((await host.post('/v1/reports', 'x'.repeat(1_000_000))).status, 413);
@@ -118,7 +118,7 @@ describe('a fleet server', () => {
     assert.equal((await host.report()).status, 200);
   });
 
-  it('enrols with a token that is good, once for each key, and under the name that it covers', async () => {
+  it('enrols with a valid token, within its uses, and only names that it covers', async () => {
     await using fleet = await servedFleet();
     const once = await fleet.token(
       '--for',
@@ -142,7 +142,7 @@ describe('a fleet server', () => {
     );
   });
 
-  it('answers what did not change by its ETag, and lists hosts as CSV that is no formula', async () => {
+  it('answers 304 to the ETag of an unchanged page, and lists hosts as CSV without formulas', async () => {
     await using fleet = await servedFleet();
     const view = await fleet.token('--for', 'people');
     await (await fleet.host('=cmd|calc')).report({ host: '=cmd|calc' });
@@ -154,7 +154,7 @@ describe('a fleet server', () => {
     assert.match(await csv.text(), /,"'=cmd\|calc",/);
   });
 
-  it('tells who follows it what changed, and what OPA says beside, which counts nowhere', async () => {
+  it('streams changes, and stores the status of an OPA, which does not count in releases', async () => {
     await using fleet = await servedFleet();
     const view = await fleet.token('--for', 'people');
     const opa = await fleet.token('--for', 'opa');
@@ -229,7 +229,7 @@ describe('a fleet server', () => {
     assert.equal((await post('opa-2')).status, 200);
   });
 
-  it('ends at SIGTERM with every report stored that it acknowledged', async () => {
+  it('ends at SIGTERM with every acknowledged report in its store', async () => {
     await using fleet = await servedFleet();
     const hosts = await Promise.all([1, 2, 3, 4].map((at) => fleet.host(`web-${at}`)));
     const answers = Promise.allSettled(hosts.map((host) => host.report({ bundles: [bundleAt(7)] })));

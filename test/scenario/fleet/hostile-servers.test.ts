@@ -1,4 +1,4 @@
-// What a hostile or broken fleet server can do to a host: nothing but to be called what it is.
+// A hostile or broken fleet server: the host reports its failure by a code, and updates of policy continue.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,30 +9,30 @@ import { fleetStandIn } from '../../kit/net/fleet-server.js';
 import { fleetSite } from '../../kit/net/fleet-site.js';
 
 type Bend = (request: IncomingMessage, response: ServerResponse) => void;
-const says =
+const responds =
   (status: number, body: string, headers: Record<string, string> = {}): Bend =>
   (_, response) =>
     void response.writeHead(status, headers).end(body);
 
 const answers: readonly (readonly [what: string, code: string, bend: Bend])[] = [
-  ['a megabyte', 'FLEET_ANSWER', says(200, `{"fleet":"${'x'.repeat(1_000_000)}"}`)],
-  ['garbage', 'FLEET_ANSWER', says(200, '<html>')],
-  ['another shape', 'FLEET_ANSWER', says(200, '{"fleet":1,"keyId":[],"everyMs":-1,"outcomes":1e99}')],
+  ['a megabyte', 'FLEET_ANSWER', responds(200, `{"fleet":"${'x'.repeat(1_000_000)}"}`)],
+  ['garbage', 'FLEET_ANSWER', responds(200, '<html>')],
+  ['another shape', 'FLEET_ANSWER', responds(200, '{"fleet":1,"keyId":[],"everyMs":-1,"outcomes":1e99}')],
   [
     'a name that would be two headers',
     'FLEET_ANSWER',
-    says(200, '{"fleet":"a\\r\\nx: y","keyId":"k","state":"accepted"}'),
+    responds(200, '{"fleet":"a\\r\\nx: y","keyId":"k","state":"accepted"}'),
   ],
-  ['a redirect', 'FLEET_ANSWER', says(307, '', { location: 'http://127.0.0.1:1/' })],
-  ['an error of its own', 'FLEET_UNREACHABLE', says(500, 'oops')],
-  ['a refusal', 'FLEET_TOKEN_REFUSED', says(403, '{}')],
+  ['a redirect', 'FLEET_ANSWER', responds(307, '', { location: 'http://127.0.0.1:1/' })],
+  ['an error of its own', 'FLEET_UNREACHABLE', responds(500, 'oops')],
+  ['a refusal', 'FLEET_TOKEN_REFUSED', responds(403, '{}')],
   ['a connection that ends', 'FLEET_UNREACHABLE', (request) => void request.socket.destroy()],
-  ['that it is busy', 'FLEET_BUSY', says(503, '', { 'retry-after': '999999999' })],
+  ['that it is busy', 'FLEET_BUSY', responds(503, '', { 'retry-after': '999999999' })],
 ];
 
-describe('a fleet server that answers', () => {
+describe('a hostile or broken fleet server', () => {
   for (const [what, code, bend] of answers) {
-    it(`${what} is ${code}, and policy goes on`, async () => {
+    it(`that answers ${what} causes ${code}, and the host still updates`, async () => {
       using dir = tempDir();
       await using fleet = await fleetStandIn();
       fleet.bend = bend;
@@ -46,7 +46,7 @@ describe('a fleet server that answers', () => {
     });
   }
 
-  it('never ends an exchange, and the agent stops as ever', async () => {
+  it('that never ends an answer delays neither a pull nor the stop of the agent', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     fleet.bend = (_, response) => void response.writeHead(200).write('{');
@@ -62,7 +62,7 @@ describe('a fleet server that answers', () => {
     await agent.ended;
   });
 
-  it('never gets a token from a host that has enrolled, whatever it says', async () => {
+  it('that refuses a report gets no token from a host that has enrolled', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -71,7 +71,7 @@ describe('a fleet server that answers', () => {
     await agent.hasEnded(1);
     await site.untilSo(() => fleet.stored().length > 0);
     const asked: (string | undefined)[] = [];
-    const refuse = says(401, '{"code":"FLEET_KEY_UNKNOWN"}');
+    const refuse = responds(401, '{"code":"FLEET_KEY_UNKNOWN"}');
     fleet.bend = (request, response) => {
       asked.push(request.url);
       refuse(request, response);
@@ -79,13 +79,13 @@ describe('a fleet server that answers', () => {
     await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_UNKNOWN');
     assert.deepEqual([...new Set(asked)], ['/v1/reports']);
-    fleet.bend = says(403, '{}');
+    fleet.bend = responds(403, '{}');
     await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 1, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_RETIRED');
     assert.equal(fleet.enrolments.length, 1);
   });
 
-  it('is reported to as soon as a token is there that it takes', async () => {
+  it('gets reports as soon as the token file of the host is valid', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -111,8 +111,8 @@ describe('a fleet server that answers', () => {
   });
 });
 
-describe('a host whose key was retired', () => {
-  it('is a host of the fleet again by what the hint says: the directory away, a token, and a start', async () => {
+describe('a host with a retired key', () => {
+  it('enrols again by the steps of the hint: delete the directory, give a token, start', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -144,8 +144,8 @@ describe('a host whose key was retired', () => {
   });
 });
 
-describe('an authority that is not there', () => {
-  it('is said as a matter of certificates', async () => {
+describe('a missing file of authorities', () => {
+  it('is the problem FLEET_CERTIFICATE', async () => {
     using dir = tempDir();
     const site = fleetSite(dir, { url: 'https://127.0.0.1:9/' }, { ca: dir.join('no-ca.pem') });
     await using agent = site.start();
@@ -156,7 +156,7 @@ describe('an authority that is not there', () => {
 });
 
 describe('the key of a host', () => {
-  it('that is damaged stops its reports, by its code, and nothing else', async () => {
+  it('stops its reports with FLEET_STATE_DAMAGED when it is damaged, and nothing else', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);

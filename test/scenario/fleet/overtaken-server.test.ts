@@ -1,5 +1,5 @@
-// `writ fleet serve` as a process whose store a newer version takes over while it runs: it answers so that nobody takes it for a server
-// that stores, and ends with a code, since whoever starts it again would find the same.
+// A newer version migrates the store of a running `writ fleet serve`: the server answers 503, so that no client takes its report for
+// stored, and exits with a code, because a restart would find the same store.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { migrate } from '../../../src/fleet/store/migrate.js';
@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/platform/time/clock.js';
 import { until } from '../../kit/assert/until.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
 
-/** As a server of the next version does at its start. */
+/** Migrates the store, as a server of the next version does at its start. */
 async function takeOver(location: string): Promise<void> {
   const store = await openFleetStore(location, { clock: systemClock, log: silentLog() });
   const next = { version: migrations.length + 1, up: async () => undefined };
@@ -18,8 +18,8 @@ async function takeOver(location: string): Promise<void> {
   await store.close();
 }
 
-describe('a fleet server whose store a newer version takes over', () => {
-  it('answers 503 with when to try again, and ends with FLEET_STORE_NEWER', async () => {
+describe('a fleet server with a store that a newer version migrated', () => {
+  it('answers 503 with Retry-After, and exits with FLEET_STORE_NEWER', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     assert.equal((await host.report()).status, 200);

@@ -1,4 +1,4 @@
-// `writ pull` and `writ rollback` on a host without an agent report once, and their result is the same whatever becomes of that.
+// `writ pull` and `writ rollback` on a host without an agent report once, and the report does not change their result.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -17,7 +17,7 @@ function hostIn(dir: ReturnType<typeof tempDir>, { url }: Pick<FleetStandIn, 'ur
 }
 
 describe('a pull without an agent', () => {
-  it('tells its outcome and how the host is', async () => {
+  it('reports its outcome and the state of the host', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = hostIn(dir, fleet);
@@ -34,7 +34,7 @@ describe('a pull without an agent', () => {
     assert.equal(fleet.enrolments.length, 1);
   });
 
-  it('is not the only one that tells: a rollback says what the host runs now', async () => {
+  it('reports, and so does a rollback, with the release that the host runs now', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = hostIn(dir, fleet);
@@ -43,7 +43,7 @@ describe('a pull without an agent', () => {
       await site.writ('pull');
     }
     assert.equal((await site.writ('rollback', '--generation', '7')).exitCode, 2);
-    assert.equal(fleet.stored().length, 2, 'a typing error is no news');
+    assert.equal(fleet.stored().length, 2, 'a usage error sends no report');
     assert.equal((await site.writ('rollback')).exitCode, 0);
     const last = fleet.stored().at(-1);
     assert.deepEqual([fleet.stored().length, last?.bundles[0]?.active?.serial], [3, 1]);
@@ -51,12 +51,12 @@ describe('a pull without an agent', () => {
     fleet.bend = (request) => void request.socket.destroy();
     await site.repository.publish(zone(3));
     await site.writ('pull');
-    const unheard = await site.writ('rollback');
-    assert.equal(unheard.exitCode, 0);
-    assert.match(unheard.stderr, /FLEET_UNREACHABLE/);
+    const unreported = await site.writ('rollback');
+    assert.equal(unreported.exitCode, 0);
+    assert.match(unreported.stderr, /FLEET_UNREACHABLE/);
   });
 
-  it('says on stderr that nobody heard it, and ends as ever', async () => {
+  it('warns on stderr when its report failed, and exits as before', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     fleet.bend = (request) => void request.socket.destroy();
@@ -77,7 +77,7 @@ describe('a pull without an agent', () => {
     assert.equal(fleet.stored()[0]?.outcomes[0]?.outcome, 'activated');
   });
 
-  it('waits five seconds for a server that is silent, and no longer', async (t) => {
+  it('waits at most five seconds for a silent server', async (t) => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const fiveSeconds = heldTimer(t, 5000);
@@ -94,7 +94,7 @@ describe('a pull without an agent', () => {
 });
 
 describe('a host without a fleet', () => {
-  it('loads nothing that reports, and keeps nothing for it', async () => {
+  it('loads no code of reports, and stores no state for it', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     await site.repository.publish(zone(1));
@@ -111,7 +111,7 @@ describe('a host without a fleet', () => {
     assert.equal(fs.existsSync(`${site.state}/fleet`), false);
   });
 
-  it('loads nothing that reports in its agent', async () => {
+  it('loads no code of reports in its agent', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     await site.repository.publish(zone(1));

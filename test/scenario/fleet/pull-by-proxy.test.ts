@@ -1,4 +1,4 @@
-// A host whose repository and fleet server have names that only a proxy resolves: `writ pull` works through it, and reports through it.
+// Only a proxy resolves the names of the repository and the fleet server: `writ pull` downloads and reports through it.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -11,8 +11,8 @@ import { makeCertificate } from '../../kit/net/certificate.js';
 import { startProxy } from '../../kit/net/proxy-server.js';
 import { serveDirectory } from '../../kit/net/serve-repository.js';
 
-describe('a pull that only a proxy lets through', () => {
-  it('takes the release and sends the report, by the key or by the environment', async () => {
+describe('a pull through a proxy', () => {
+  it('activates the release and sends the report, by the configuration or by the environment', async () => {
     using dir = tempDir();
     const { certFile, keyFile } = await makeCertificate(dir.path, 'fleet');
     const asked: string[] = [];

@@ -1,4 +1,4 @@
-// A real agent and its fleet server: what is told, when, and that nothing of it touches a cycle.
+// A real agent and its fleet server: content and times of reports, which do not change a cycle.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { fleetSite } from '../../kit/net/fleet-site.js';
 const minuteMs = 60_000;
 
 describe('a host with a fleet', () => {
-  it('enrols once, and tells at once what it uses, signed', async () => {
+  it('enrols once, and sends a signed report of its releases at once', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -32,12 +32,12 @@ describe('a host with a fleet', () => {
     ]);
     assert.deepEqual(fleet.unproven, []);
     assert.equal(fleet.enrolments.length, 1);
-    const { fleet: told, problems } = await agent.status();
-    assert.equal(told?.state, 'reporting');
+    const { fleet: reporting, problems } = await agent.status();
+    assert.equal(reporting?.state, 'reporting');
     assert.deepEqual(problems, []);
   });
 
-  it('tells a change within seconds, and else comes at its phase of the granted interval', async () => {
+  it('reports a change within seconds, and otherwise at its phase of the granted interval', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     fleet.grantsMs = 20 * minuteMs;
@@ -63,7 +63,7 @@ describe('a host with a fleet', () => {
     assert.ok((fleet.stored().at(-1)?.atMs ?? 0) - changedMs < 10_000);
   });
 
-  it('goes through six hours without its server as if it had none, and tells its outcomes afterwards', async () => {
+  it('updates during six hours without its server, and reports the outcomes afterwards', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -80,8 +80,8 @@ describe('a host with a fleet', () => {
       const untilMs = site.clock.nowMs() + 2 * 60 * minuteMs;
       await site.untilSo(() => site.clock.nowMs() >= untilMs, 10 * minuteMs);
     }
-    const { fleet: told, problems } = await agent.status();
-    assert.equal(told?.problem?.code, 'FLEET_UNREACHABLE');
+    const { fleet: reporting, problems } = await agent.status();
+    assert.equal(reporting?.problem?.code, 'FLEET_UNREACHABLE');
     assert.deepEqual(
       problems.map(({ code }) => code),
       ['FLEET_UNREACHABLE'],
@@ -96,7 +96,7 @@ describe('a host with a fleet', () => {
     assert.deepEqual((await agent.status()).problems, []);
   });
 
-  it('goes on behind a higher counter once, over the nonce, and says that another machine has its key', async () => {
+  it('continues after a higher counter once, by the nonce, and reports then that another machine has its key', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -123,7 +123,7 @@ describe('a host with a fleet', () => {
     assert.equal(fleet.asked(), asked + 2);
   });
 
-  it('keeps its key, its counter and its outcomes over a restart, and reads no token again', async () => {
+  it('keeps its key, its counter and its outcomes over a restart, and does not read its token again', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -151,7 +151,7 @@ describe('a host with a fleet', () => {
     assert.equal(fs.statSync(`${site.paths.fleet}/key.json`).mode & 0o777, 0o600);
   });
 
-  it('says that its agent ends, and waits for nobody', async () => {
+  it('reports the end of its agent without a delay', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -164,7 +164,7 @@ describe('a host with a fleet', () => {
     assert.equal(fleet.stored().at(-1)?.agent, 'stop');
   });
 
-  it('waits for approval at its phase, and says so', async () => {
+  it('asks for its approval at its phase, and reports the wait as a problem', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     fleet.approves = 'later';
@@ -172,8 +172,8 @@ describe('a host with a fleet', () => {
     await using agent = site.start();
     await agent.ready;
     await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
-    const { fleet: told, problems } = await agent.status();
-    assert.equal(told?.state, 'waiting');
+    const { fleet: reporting, problems } = await agent.status();
+    assert.equal(reporting?.state, 'waiting');
     assert.ok(problems.some(({ code }) => code === 'FLEET_KEY_WAITING'));
     const asked = fleet.asked();
     await site.untilSo(() => fleet.asked() > asked, 10_000);
@@ -182,7 +182,7 @@ describe('a host with a fleet', () => {
     assert.equal(fleet.stored()[0]?.host, 'edge-1');
   });
 
-  it('begins and ends to report with the configuration, without a restart', async () => {
+  it('starts and stops its reports by a reload, without a restart', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);

@@ -1,4 +1,4 @@
-// Pipelines that ask a fleet whether a release stayed good: a wait for settled hosts, and a promotion that requires them.
+// Pipelines that require settled hosts of a fleet: a wait for them, and a promotion.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -23,15 +23,15 @@ async function report(host: SignedHost, bake: BakeState | undefined, manifest?: 
   assert.equal((await host.report({ bundles: [bundle] })).status, 200);
 }
 
-describe('hosts on which a release settles', () => {
-  it('end a wait with --settled once they have outlived its bake time', async () => {
+describe('hosts with a release that settles', () => {
+  it('end a wait with --settled after its bake time', async () => {
     await using fleet = await servedFleet();
-    const door = await fleet.door('view');
+    const connection = await fleet.door('view');
     const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
     await report(one, 'settled');
     await report(two, 'baking');
     const wait = (...more: readonly string[]): Promise<WritRun> =>
-      runWrit(['fleet', 'wait', 'dns-edge', '1', '--channel', 'canary', ...door, ...more]);
+      runWrit(['fleet', 'wait', 'dns-edge', '1', '--channel', 'canary', ...connection, ...more]);
     assert.equal((await wait()).exitCode, 0);
     const baking = await wait('--settled', '--within', '10ms');
     assert.equal(baking.exitCode, 1, baking.stdout);
@@ -42,7 +42,7 @@ describe('hosts on which a release settles', () => {
     assert.equal(settled.exitCode, 0, settled.stdout);
     const counts = { confirmed: 2, notified: 0, unobserved: 1, baking: 0, failed: 0, unknown: 0 };
     assert.deepEqual(jsonOf(settled)['settled'], counts);
-    const status = await runWrit(['fleet', 'status', ...door]);
+    const status = await runWrit(['fleet', 'status', ...connection]);
     assert.match(status.stdout, /dns-edge +canary +1 +2 +0 +0 +1 settled, 1 settled unobserved/);
     const page = await (
       await fleet.get('/releases/dns-edge/canary/1', await fleet.token('--for', 'people'))
@@ -50,56 +50,60 @@ describe('hosts on which a release settles', () => {
     assert.match(page, /settled, not observed/);
   });
 
-  it('let a release be promoted, and too few of them keep it back unsigned', async () => {
+  it('permit the promotion of a release, and too few of them prevent it', async () => {
     await using fleet = await servedFleet();
-    const door = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
+    const connection = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const { release } = await repository.publish({ f: '1' }, { channel: 'canary' });
     const manifest = digestHex(release.manifest.digest);
-    const places = ['--repository', repository.directory, '--keys', repository.keys];
+    const folders = ['--repository', repository.directory, '--keys', repository.keys];
     const names = ['--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable', '--json'];
     const promote = (...more: readonly string[]): Promise<WritRun> =>
-      runWrit(['promote', ...places, ...names, '--require-settled', '95%', ...more]);
+      runWrit(['promote', ...folders, ...names, '--require-settled', '95%', ...more]);
     const serials = async (): Promise<unknown> => {
       const run = await runWrit(['repo', 'status', '--repository', repository.directory, '--json']);
       return (jsonOf(run)['releases'] as { channel: string }[]).map(({ channel }) => channel);
     };
-    const nobody = await promote(...door);
-    assert.deepEqual([nobody.exitCode, jsonOf(nobody)['code']], [3, 'RELEASE_NOT_SETTLED'], nobody.stdout);
+    const withoutHosts = await promote(...connection);
+    assert.deepEqual(
+      [withoutHosts.exitCode, jsonOf(withoutHosts)['code']],
+      [3, 'RELEASE_NOT_SETTLED'],
+      withoutHosts.stdout,
+    );
     const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
     await report(one, 'settled', manifest);
     await report(two, 'baking', manifest);
-    const early = await promote(...door);
+    const early = await promote(...connection);
     assert.deepEqual([early.exitCode, jsonOf(early)['code']], [3, 'RELEASE_NOT_SETTLED'], early.stdout);
     const { expected, actual, of } = jsonOf(early)['facts'] as Record<string, number>;
     assert.deepEqual([expected, actual, of], [2, 1, 2]);
     assert.deepEqual(await serials(), ['canary']);
     await report(two, 'none', manifest);
-    const preview = await promote(...door, '--dry-run');
+    const preview = await promote(...connection, '--dry-run');
     assert.deepEqual([preview.exitCode, jsonOf(preview)['hosts']], [0, { of: 2, done: 2, needed: 2 }]);
-    const promoted = await promote(...door);
+    const promoted = await promote(...connection);
     assert.deepEqual([promoted.exitCode, jsonOf(promoted)['outcome']], [0, 'promoted'], promoted.stdout);
     assert.deepEqual(await serials(), ['canary', 'stable']);
-    const again = await promote(...door);
+    const again = await promote(...connection);
     assert.deepEqual([again.exitCode, jsonOf(again)['outcome']], [0, 'nothing-new'], again.stdout);
   });
 
-  it('with another release of the serial keep the release back', async () => {
+  it('with another release of the serial prevent the promotion', async () => {
     await using fleet = await servedFleet();
-    const door = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
+    const connection = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await repository.publish({ f: '1' }, { channel: 'canary' });
     await report(await fleet.host('web-1'), 'settled', '0'.repeat(64));
-    const places = ['--repository', repository.directory, '--keys', repository.keys];
+    const folders = ['--repository', repository.directory, '--keys', repository.keys];
     const names = ['--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable', '--json'];
-    const run = await runWrit(['promote', ...places, ...names, '--require-settled', '95%', ...door]);
+    const run = await runWrit(['promote', ...folders, ...names, '--require-settled', '95%', ...connection]);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'RELEASE_NOT_SETTLED'], run.stdout);
     assert.match(run.stdout, /0 of 1 hosts .* hosts report another release of this serial/);
   });
 
-  it('are not counted by a server of an older version, and a command says so', async () => {
+  it('are not counted by a server of an older version, which a command reports as FLEET_TOO_OLD', async () => {
     const { active: _, ...facts } = {
       active: 0,
       of: 1,

@@ -1,4 +1,4 @@
-// `writ fleet serve` as a process behind a proxy that says who people are: what its word is worth, and what of others is not.
+// `writ fleet serve` as a process behind a proxy that authenticates people: the server accepts the header of this proxy only.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { servedFleet } from '../../kit/fleet/served-fleet.js';
 
 const fromHere = ['--identity-header', 'X-Remote-User', '--identity-from', '127.0.0.1'];
 
-/** By node:http, which sends a header twice as it was told. */
+/** By node:http, which can send a header twice. */
 function ask(url: string, headers: Record<string, string | string[]>, method = 'GET', body = '') {
   return new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
     const asked = request(url, { method, headers }, (response) => {
@@ -24,8 +24,8 @@ function ask(url: string, headers: Record<string, string | string[]>, method = '
 const alice = { 'x-remote-user': 'alice@example.net' };
 const json = { 'content-type': 'application/json' };
 
-describe('who a proxy signed in', () => {
-  it('is the person, in the log too, and from elsewhere the header is nothing', async () => {
+describe('a person that a proxy authenticated', () => {
+  it('is in pages and in the log, and the header from another address is ignored', async () => {
     await using fleet = await servedFleet(...fromHere, '--identity-role', 'operate');
     const made = await ask(
       `${fleet.url}/v1/tokens`,
@@ -52,7 +52,7 @@ describe('who a proxy signed in', () => {
     assert.equal((await ask(`${other.url}/v1/summary`, both)).status, 200);
   });
 
-  it('changes nothing by a page of another site', async () => {
+  it('cannot change anything by a page of another site', async () => {
     await using fleet = await servedFleet(...fromHere, '--identity-role', 'operate');
     for (const site of ['cross-site', 'same-site', 'none', undefined]) {
       const headers = { ...alice, ...json, ...(site === undefined ? {} : { 'sec-fetch-site': site }) };
@@ -63,7 +63,7 @@ describe('who a proxy signed in', () => {
     assert.deepEqual(JSON.parse((await ask(`${fleet.url}/v1/log`, alice)).text).entries, []);
   });
 
-  it('sees as little as its role, and is refused twice, beside a token, and beside a session', async () => {
+  it('sees only what its role permits, and is refused with two names, with a token, and with a session', async () => {
     await using fleet = await servedFleet(...fromHere);
     const url = `${fleet.url}/v1/summary`;
     const codeOf = async (headers: Record<string, string | string[]>) => {
@@ -85,7 +85,7 @@ describe('who a proxy signed in', () => {
     assert.equal((await ask(url, { authorization: `Bearer ${token}` })).status, 200);
   });
 
-  it('is believed from addresses that were named alone, so without them no server starts', async () => {
+  it('is accepted only from configured addresses, without which no server starts', async () => {
     const serve = (...flags: string[]) => runWrit(['fleet', 'serve', '--store', '/nonexistent', ...flags]);
     for (const flags of [
       ['--identity-header', 'X-Remote-User'],

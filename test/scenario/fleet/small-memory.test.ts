@@ -1,4 +1,4 @@
-// A fleet server with little memory, and an attacker that has it parse as much as it can.
+// A fleet server with little memory, and an attacker that makes it parse as much as possible.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
@@ -9,11 +9,11 @@ import { signedHost } from '../../kit/fleet/signed-host.js';
 import { openRequest } from '../../kit/net/open-request.js';
 
 const connections = 300;
-/** Beyond what the server needs when it starts; 300 such bodies as trees need more than a gigabyte. */
+/** More than the server needs at its start; 300 such bodies, parsed, need more than a gigabyte. */
 const heap = { NODE_OPTIONS: '--max-old-space-size=160' };
 
 describe('a fleet server with a heap of 160 MB', () => {
-  it('goes on when 300 connections end a body of thousands of objects at the same time, as strangers, with a token, and as a host', async () => {
+  it('survives 300 connections that end a body of thousands of objects at the same time, as strangers, with a token, and as a host', async () => {
     using dir = tempDir();
     const store = ['--store', dir.join('store')];
     const made = await runWrit(['fleet', 'token', 'create', '--for', 'hosts', ...store, '--json']);
@@ -30,7 +30,7 @@ describe('a fleet server with a heap of 160 MB', () => {
     const kinds = [
       { path: '/v1/enrol', body: enrolment, headers: {}, expected: [413] },
       { path: '/v1/enrol', body: enrolment, headers: bearer, expected: [400, 503] },
-      // 409 where a report with a later counter came before it.
+      // 409 when a report with a later counter arrived before.
       { path: '/v1/reports', body: report, headers: {}, expected: [200, 409, 429, 503] },
     ];
     for (const { path, body, headers, expected } of kinds) {

@@ -1,4 +1,4 @@
-// A wait whose fleet server or database is away when it begins: it goes on as where they go away later.
+// The fleet server or database of a wait fails from its start: the wait retries, as after a later failure.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const facts = {
 };
 const error = (code: string) => JSON.stringify({ code, message: 'no' });
 
-/** Answers as scripted, the last one again and again. */
+/** Answers as scripted, and repeats the last answer. */
 async function waitOn(script: readonly (readonly [status: number, body: string])[], within = '1m') {
   using dir = tempDir();
   await using fleet = await fleetStandIn();
@@ -29,33 +29,35 @@ async function waitOn(script: readonly (readonly [status: number, body: string])
   };
   const token = dir.join('token');
   writeFileSync(token, 'writ_people_abcdef\n', { mode: 0o600 });
-  const door = ['--url', fleet.url, '--token-file', token];
-  const args = ['fleet', 'wait', 'dns', '42', '--within', within, ...door];
+  const connection = ['--url', fleet.url, '--token-file', token];
+  const args = ['fleet', 'wait', 'dns', '42', '--within', within, ...connection];
   const run = await runWrit([...args, '--json'], { clock: skippedPauses(2000) });
   return { run, asked: () => asked };
 }
 
-describe('a wait that begins while its server is away', () => {
-  it('goes on when the server or its database answers again', async () => {
-    const away = ['FLEET_STORE_UNREACHABLE', 'FLEET_OVERLOADED'].map((code) => [503, error(code)] as const);
-    const { run, asked } = await waitOn([...away, [502, '<html>'], [200, JSON.stringify(facts)]]);
+describe('a wait that starts without its server', () => {
+  it('continues when the server or its database answers again', async () => {
+    const failures = ['FLEET_STORE_UNREACHABLE', 'FLEET_OVERLOADED'].map(
+      (code) => [503, error(code)] as const,
+    );
+    const { run, asked } = await waitOn([...failures, [502, '<html>'], [200, JSON.stringify(facts)]]);
     assert.equal(run.exitCode, 0, run.stdout);
     assert.equal(jsonOf(run)['outcome'], 'reached');
     assert.equal(asked(), 4);
   });
 
-  it('ends with 1 and the reason when the time is over', async () => {
+  it('exits 1 with the reason at its deadline', async () => {
     const { run, asked } = await waitOn([[503, error('FLEET_STORE_UNREACHABLE')]], '6s');
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'FLEET_STORE_UNREACHABLE']);
     assert.equal(asked(), 4);
   });
 
-  it('ends at once where waiting fixes nothing', async () => {
+  it('ends at once when a retry cannot help', async () => {
     const { run, asked } = await waitOn([[401, error('FLEET_TOKEN_REFUSED')]]);
     assert.deepEqual([run.exitCode, asked()], [1, 1]);
   });
 
-  it('ends at once where the certificate of the server is not trusted', async () => {
+  it('ends at once when the certificate of the server is not trusted', async () => {
     using dir = tempDir();
     const { keyFile, certFile } = await makeCertificate(dir.path, 'fleet');
     const tls = { key: readFileSync(keyFile), cert: readFileSync(certFile) };
@@ -68,9 +70,9 @@ describe('a wait that begins while its server is away', () => {
     try {
       const { port } = server.address() as AddressInfo;
       writeFileSync(dir.join('token'), 'writ_people_abcdef\n', { mode: 0o600 });
-      const door = ['--url', `https://127.0.0.1:${port}`, '--token-file', dir.join('token')];
+      const connection = ['--url', `https://127.0.0.1:${port}`, '--token-file', dir.join('token')];
       const clock = skippedPauses(2000);
-      const run = await runWrit(['fleet', 'wait', 'dns', '42', ...door, '--json'], { clock });
+      const run = await runWrit(['fleet', 'wait', 'dns', '42', ...connection, '--json'], { clock });
       const { code, message, hint } = jsonOf(run);
       assert.deepEqual([run.exitCode, code, connections], [1, 'FLEET_UNANSWERED', 1]);
       assert.match(String(message), /the certificate of the server is not trusted/);

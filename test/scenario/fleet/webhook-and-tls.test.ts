@@ -1,4 +1,4 @@
-// `writ fleet serve` as a process that tells a receiver, renews its certificate, and leaves nothing behind where it cannot start.
+// `writ fleet serve` as a process: its webhook, the renewal of its certificate, and a failed start.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -30,38 +30,38 @@ function linkOf(path: string): string {
 }
 
 describe('a fleet server', () => {
-  it('tells a receiver what began, once, also after a restart; and no report waits for one that hangs', async () => {
-    await using heard = await receiver();
-    await using fleet = await servedFleet('--webhook', heard.url.href);
+  it('notifies a receiver of a problem once, also after a restart, and delays no report when the receiver hangs', async () => {
+    await using target = await receiver();
+    await using fleet = await servedFleet('--webhook', target.url.href);
     const host = await fleet.host('web-1');
     assert.equal((await host.report(refusing(43))).status, 200);
-    await until(() => heard.bodies.length === 1);
-    assert.equal(heard.bodies[0]?.externalURL, fleet.url);
+    await until(() => target.bodies.length === 1);
+    assert.equal(target.bodies[0]?.externalURL, fleet.url);
     fleet.server.child.kill('SIGTERM');
     await fleet.server.ended;
-    heard.answer = () => undefined;
+    target.answer = () => undefined;
     const again = ['fleet', 'serve', '--store', fleet.store, '--listen', new URL(fleet.url).host];
-    await using server = startWrit([...again, '--webhook', heard.url.href]);
+    await using server = startWrit([...again, '--webhook', target.url.href]);
     await server.waitForStdout(/LISTENING/);
     assert.equal((await host.report(refusing(44))).status, 200);
-    await until(() => heard.bodies.length === 2);
-    const serials = heard.bodies.map(({ alerts }) =>
+    await until(() => target.bodies.length === 2);
+    const serials = target.bodies.map(({ alerts }) =>
       alerts.map(({ status, labels }) => `${status} ${labels['serial']}`),
     );
     assert.deepEqual(serials, [['firing 43'], ['firing 44']]);
-    // The receiver holds its answer back meanwhile.
+    // The receiver has not answered yet.
     assert.equal((await host.report(refusing(45))).status, 200);
     assert.doesNotMatch(server.stderr(), /secret/);
   });
 
-  it('links to where people reach it, and not to where it listens', async () => {
-    await using heard = await receiver();
+  it('links to its public URL, and not to its listening address', async () => {
+    await using target = await receiver();
     const link = ['--public-url', 'https://fleet.example.net/'];
-    await using fleet = await servedFleet('--webhook', heard.url.href, ...link);
+    await using fleet = await servedFleet('--webhook', target.url.href, ...link);
     const host = await fleet.host('web-1');
     assert.equal((await host.report(refusing(43))).status, 200);
-    await until(() => heard.bodies.length === 1);
-    const [body] = heard.bodies;
+    await until(() => target.bodies.length === 1);
+    const [body] = target.bodies;
     assert.equal(body?.externalURL, 'https://fleet.example.net');
     assert.match(String(body?.alerts[0]?.generatorURL), /^https:\/\/fleet\.example\.net\/hosts\?where=/);
     for (const url of [
@@ -80,7 +80,7 @@ describe('a fleet server', () => {
             '--store',
             '/nonexistent',
             '--webhook',
-            heard.url.href,
+            target.url.href,
             '--public-url',
             url,
           ])
@@ -90,7 +90,7 @@ describe('a fleet server', () => {
       );
   });
 
-  it('takes no webhook that would carry what it says, or its token, in the clear', async () => {
+  it('refuses a webhook without TLS, because its content and its token would be readable', async () => {
     const serve = (...flags: string[]) => runWrit(['fleet', 'serve', '--store', '/nonexistent', ...flags]);
     for (const flags of [
       ['--webhook', 'http://alarms.example.net/hook'],
@@ -101,7 +101,7 @@ describe('a fleet server', () => {
       assert.equal((await serve(...flags)).exitCode, 2, flags.join(' '));
   });
 
-  it('serves a renewed certificate behind SIGHUP, and the old one while half of a renewal is there', async () => {
+  it('serves a renewed certificate after SIGHUP, and the old one while only half of the renewal is in place', async () => {
     using dir = tempDir();
     const [first, second] = [await makeCertificate(dir.path, 'one'), await makeCertificate(dir.path, 'two')];
     const [cert, key] = [dir.join('fleet.crt'), dir.join('fleet.key')];
@@ -122,7 +122,7 @@ describe('a fleet server', () => {
     await assert.rejects(nameBy(first.certFile));
   });
 
-  it('that cannot start leaves its store closed, whatever stood in its way', async () => {
+  it('closes its store when it cannot start, for any reason', async () => {
     using dir = tempDir();
     const blocker = createServer();
     await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));

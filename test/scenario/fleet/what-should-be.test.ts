@@ -1,5 +1,5 @@
-// A fleet server that reads the repository of its hosts, with the real program on both ends: what should be in use, a withdrawal that
-// ends a wait, and a repository that is away.
+// A fleet server that reads the repository of its hosts, with the real program on both ends: the required release, a withdrawal that
+// ends a wait, and an unreachable repository.
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -17,7 +17,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 const workers = [{ name: 'dns', uses: ['dns-edge'], reset: { run: ['true'], confirms: true } }];
 
 describe('a fleet server with a repository', () => {
-  it('says whether hosts run what they should, and ends a wait for what was withdrawn', async () => {
+  it('reports whether hosts run the required release, and ends a wait for a withdrawn one', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off', workers, host: { id: 'web-1' } });
     const { repository } = site;
@@ -33,7 +33,7 @@ describe('a fleet server with a repository', () => {
     const summary = async (): Promise<FleetSummary> =>
       jsonOf(await runWrit(['fleet', 'status', '--store', fleet.store, '--json'])) as unknown as FleetSummary;
     const until = async (holds: (now: FleetSummary) => boolean): Promise<FleetSummary> => {
-      for (let look = 0; look < 240; look++) {
+      for (let round = 0; round < 240; round++) {
         const now = await summary();
         if (holds(now)) return now;
         await pause(500);
@@ -69,14 +69,14 @@ describe('a fleet server with a repository', () => {
     };
     assert.deepEqual([release.signed[0]?.standing, release.signed[0]?.current], ['withdrawn', 1]);
     renameSync(repository.directory, `${repository.directory}.away`);
-    const away = await until(({ repositories }) => repositories?.[0]?.failing !== undefined);
-    assert.deepEqual(away.repositories?.[0]?.releases.length, 1);
+    const unread = await until(({ repositories }) => repositories?.[0]?.failing !== undefined);
+    assert.deepEqual(unread.repositories?.[0]?.releases.length, 1);
     const health = await fetch(new URL('/healthz', fleet.url));
     assert.equal(health.status, 200);
     assert.equal(((await health.json()) as { unread: string[] }).unread.length, 1);
   });
 
-  it('reads a mirror over TLS by the authorities that it is given, past one that they do not know', async () => {
+  it('reads a mirror over TLS by the configured authorities, after a mirror that they do not cover', async () => {
     using dir = tempDir();
     const { repository } = writSite(dir, { sandbox: 'off', workers, host: { id: 'web-1' } });
     await repository.publish({ 'block.rpz': 'version 1\n' });
@@ -114,7 +114,7 @@ describe('a fleet server with a repository', () => {
     }
   });
 
-  it('refuses addresses and roots that do not go together', async () => {
+  it('refuses inconsistent options for repositories and roots', async () => {
     using dir = tempDir();
     const serve = (...flags: readonly string[]) =>
       runWrit([

@@ -1,4 +1,4 @@
-// From a token to `writ fleet wait`, with the real program on both ends: hosts that pull and report, one that refuses.
+// From a token to `writ fleet wait`, with the real program on both ends: hosts that pull and report, and a host that refuses.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ const refusing = [
   { name: 'dns-edge', checks: [{ name: 'no second zone', run: ['grep', '-q', '1', '{bundle}/block.rpz'] }] },
 ];
 
-/** @param name of the host; it takes policy from a repository that all of them know */
+/** @param name of the host; all hosts follow the same repository */
 function hostOf(
   dir: TempDir,
   fleet: ServedFleet,
@@ -43,7 +43,7 @@ async function wait(fleet: ServedFleet, serial: number, ...flags: readonly strin
 }
 
 describe('hosts and their fleet', () => {
-  it('agree on who confirmed a release, and who refused it', async () => {
+  it('agree on the hosts that confirmed a release, and those that refused it', async () => {
     await using fleet = await servedFleet();
     using one = tempDir();
     using two = tempDir();
