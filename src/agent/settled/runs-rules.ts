@@ -263,11 +263,9 @@ export function ranInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake
   return Math.min(livedMs, atMs - startedAtMs);
 }
 
-/** @returns true where Writ notified the process of the entry; a process that a notification made was not notified itself */
-export function wasProcessNotified(
-  entry: Pick<WorkerLedger, 'notifiedAtMs' | 'replacedAtMs'> | undefined,
-): boolean {
-  return entry?.notifiedAtMs !== undefined && entry.replacedAtMs === undefined;
+/** @returns true where Writ notified the process of the entry, or a notification made it: either may be what ends it */
+export function wasProcessNotified(entry: Pick<WorkerLedger, 'notifiedAtMs'> | undefined): boolean {
+  return entry?.notifiedAtMs !== undefined;
 }
 
 /** @returns the member of the entry of a process that replaces the one of this entry */

@@ -25,7 +25,7 @@ describe('the end of a process', () => {
     assert.equal(wasNotified({ process: 'b:100', notifiedAtMs: 5 }), true);
     assert.equal(wasNotified({ process: 'b:', notifiedAtMs: 5 }), true);
     assert.equal(wasNotified({ process: 'b:100' }), false, 'not notified yet');
-    assert.equal(wasNotified({ process: 'b:100', notifiedAtMs: 5, replacedAtMs: 6 }), false, 'made by it');
+    assert.equal(wasNotified({ process: 'b:100', notifiedAtMs: 5, replacedAtMs: 6 }), true, 'made by it');
   });
 
   it('is that of a notified one where the entry of its successor has that', () => {
