@@ -4,13 +4,14 @@ import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { countValidSigners } from './signature-schemes.js';
-import type {
-  DelegatedRole,
-  MetadataKey,
-  MetaFile,
-  ParsedFile,
-  RoleKeys,
-  TopLevelRole,
+import {
+  type DelegatedRole,
+  listedRole,
+  type MetadataKey,
+  type MetaFile,
+  type ParsedFile,
+  type RoleKeys,
+  type TopLevelRole,
 } from './tuf-metadata.js';
 
 /** @throws WritError METADATA_EXPIRED, at the instant of `expires` already */
@@ -196,5 +197,5 @@ export function findOlderInSnapshot(
   meta: Readonly<Record<string, MetaFile>>,
 ): WritError | undefined {
   const actual = Object.hasOwn(meta, name) ? (meta[name]?.version ?? 0) : 0;
-  return actual < version ? rollback(name.replace(/\.json$/, ''), version, actual) : undefined;
+  return actual < version ? rollback(listedRole(name), version, actual) : undefined;
 }

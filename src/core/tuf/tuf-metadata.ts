@@ -244,3 +244,8 @@ function checkHashes(name: string, value: JsonValue | undefined, where: string):
   // No digest at all would let every content pass.
   if (Object.keys(hashes).length === 0) throw at.malformed(name, where);
 }
+
+/** @param name in the list of a snapshot, as `dns-team.json`. @returns its role, as `dns-team` */
+export function listedRole(name: string): string {
+  return name.replace(/\.json$/, '');
+}

@@ -1,6 +1,8 @@
 // What `--accept-missing` leaves out: the files that the published snapshot lists and that are missing. An operator has to know
 // their names, because a lost file cannot be distinguished from one that never existed.
+
 import { isNamedBy } from '../../core/tuf/metadata-checks.js';
+import { listedRole } from '../../core/tuf/tuf-metadata.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName } from './repository-layout.js';
 import { passedOverSnapshot, type RepositoryState } from './repository-state.js';
@@ -19,7 +21,7 @@ export function findPassedOver(state: RepositoryState): PassedOver | undefined {
   const snapshot = readLoosely(state.layout, 'snapshot', version);
   if (snapshot === undefined) return { version, missing: [metadataName('snapshot', version)] };
   const missing = Object.entries(snapshot.signed.meta).flatMap(([name, meta]) => {
-    const role = name.replace(/\.json$/, '');
+    const role = listedRole(name);
     const file = readLoosely(state.layout, 'targets', meta.version, role);
     return file !== undefined && isNamedBy(meta, file) ? [] : [metadataName(role, meta.version)];
   });

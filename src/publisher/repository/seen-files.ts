@@ -3,7 +3,7 @@
 // because its serials must not be used again. Reads, and writes nothing.
 import { WritError } from '../../core/errors.js';
 import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
-import type { MetaFile, ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import { listedRole, type MetaFile, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout, unlessRefused, versionsOnDisk } from './repository-layout.js';
@@ -55,7 +55,7 @@ export function readLaterListings({
     snapshotMemory,
   )) {
     const entries = Object.entries(file?.signed.meta ?? {})
-      .map(([name, meta]) => [name.replace(/\.json$/, ''), meta] as const)
+      .map(([name, meta]) => [listedRole(name), meta] as const)
       .filter(([role, meta]) => compare(role, meta.version, lastSeenVersion(published, role)) > 0);
     if (entries.length === 0) settle();
     // After the comparison, because it costs less than a signature.
@@ -109,7 +109,7 @@ export function keepSeenListings(
 ): Readonly<Record<string, MetaFile>> {
   const { meta } = published.live.snapshot.signed;
   const delegated = new Set(delegatedRolesOf(published.targets).map(({ name }) => name));
-  const listed = Object.keys(meta).map((name) => name.replace(/\.json$/, ''));
+  const listed = Object.keys(meta).map(listedRole);
   // All snapshots are read only where a role needs it: the server signs each hour.
   if ([...listed, ...delegated].every((role) => role === 'targets' || verified.has(role))) return meta;
   const seen = [...readLaterListings(published)].flatMap(([role, listings]) => {

@@ -3,7 +3,7 @@
 // access can remove the file with the same effect. A listing that counts is read and verified each time.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import type { ParsedFile, SnapshotSigned } from '../../core/tuf/tuf-metadata.js';
+import { listedRole, type ParsedFile, type SnapshotSigned } from '../../core/tuf/tuf-metadata.js';
 import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout } from './repository-layout.js';
 import { compareSigning, lastSeenVersion, type VersionRestarts } from './version-restarts.js';
@@ -73,7 +73,7 @@ function stampsFor(memory: SnapshotMemory, published: PublishedListing): Map<num
 function isSameOrLater(published: PublishedListing, before: PublishedListing): boolean {
   const textOf = ({ restarts }: PublishedListing): string => JSON.stringify([...restarts]);
   if (textOf(published) !== textOf(before)) return false;
-  const roles = Object.keys(before.meta).map((name) => name.replace(/\.json$/, ''));
+  const roles = Object.keys(before.meta).map(listedRole);
   return roles.every((role) => {
     const restart = published.restarts.get(role);
     return compareSigning(restart, lastSeenVersion(published, role), lastSeenVersion(before, role)) >= 0;

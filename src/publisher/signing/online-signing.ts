@@ -3,7 +3,13 @@
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { beginsAgain, forgetsVersions, maxVersion } from '../../core/tuf/metadata-version.js';
-import { type MetaFile, type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import {
+  listedRole,
+  type MetaFile,
+  type OnlineRole,
+  onlineRoles,
+  type ParsedFile,
+} from '../../core/tuf/tuf-metadata.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import {
@@ -172,7 +178,7 @@ function restartVersions(state: RepositoryState): RestartedState {
   const lower = (role: string): number => reachableOnDisk(layout, role, 0).at(-1) ?? 0;
   const restarts = new Map(state.restarts);
   for (const [name, listed] of Object.entries(meta)) {
-    const role = name.replace(/\.json$/, '');
+    const role = listedRole(name);
     if (!beginsAgain(listed.version)) continue;
     if (role === 'targets') {
       if (targets !== live.targets) restarts.set(role, { ...listed, after: targets.signed.version - 1 });

@@ -21,6 +21,7 @@ import { maxVersionAfterGap } from '../../core/tuf/metadata-version.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import {
   type DelegatedRole,
+  listedRole,
   type MetaFile,
   type ParsedFile,
   parseEnvelope,
@@ -136,7 +137,7 @@ export function checkRoles(
   const snapshot = checkNamed('snapshot', timestamp?.signed.meta['snapshot.json']);
   const targets = checkNamed('targets', snapshot?.signed.meta['targets.json']);
   for (const [name, { version }] of Object.entries(snapshot?.signed.meta ?? {})) {
-    noteUnreachable(layout, findings, name.replace(/\.json$/, ''), version);
+    noteUnreachable(layout, findings, listedRole(name), version);
   }
   for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];

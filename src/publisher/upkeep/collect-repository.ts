@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
 import { parseReleaseInfo } from '../../core/release/release.js';
-import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
+import { listedRole, type TargetFile } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readLoosely } from '../repository/loose-metadata.js';
@@ -82,13 +82,13 @@ function keptVersions(state: RepositoryState, options: CollectOptions): KeptVers
   const seen = newestSeenFiles(state);
   for (const { snapshot } of seen) snapshots.add(snapshot);
   for (const [name, { version }] of Object.entries(live.snapshot.signed.meta)) {
-    const role = name.replace(/\.json$/, '');
+    const role = listedRole(name);
     kept.set(role, lastVersions(layout, role, version, options));
   }
   for (const version of snapshots) {
     const snapshot = readLoosely(layout, 'snapshot', version);
     for (const [name, meta] of Object.entries(snapshot?.signed.meta ?? {})) {
-      kept.get(name.replace(/\.json$/, ''))?.add(meta.version);
+      kept.get(listedRole(name))?.add(meta.version);
     }
   }
   for (const { role, version } of seen) {

@@ -6,7 +6,12 @@ import { join, resolve, sep } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
-import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import {
+  listedRole,
+  type ParsedFile,
+  parseEnvelope,
+  type TopLevelRole,
+} from '../../core/tuf/tuf-metadata.js';
 import { createTally, type WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { requireTrustedLink } from '../../platform/disk/trusted-path.js';
@@ -167,7 +172,7 @@ function copyMetadata(
   const roots = versionsOnDisk(layout, 'root').map((version) => metadataName('root', version));
   const snapshot = metadataName('snapshot', live.snapshot.signed.version);
   const targets = Object.entries(live.snapshot.signed.meta).map(([name, { version }]) =>
-    metadataName(name.replace(/\.json$/, ''), version),
+    metadataName(listedRole(name), version),
   );
   for (const name of [...roots, ...targets, snapshot]) {
     const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxTargetsBytes);

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
 import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
-import { type MetaFile, type OnlineRole, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { listedRole, type MetaFile, type OnlineRole, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { versionIn } from '../repository/delegated-files.js';
 import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
 import { readVersionRestarts, type VersionRestarts } from '../repository/version-restarts.js';
@@ -39,7 +39,7 @@ export function liveVersions(
 ): Live {
   const version = timestamps.at(-1)?.file.signed.meta['snapshot.json'].version;
   const live = snapshots.find((one) => one.version === version)?.file.signed.meta ?? {};
-  return new Map(Object.entries(live).map(([name, meta]) => [roleOf(name), meta.version]));
+  return new Map(Object.entries(live).map(([name, meta]) => [listedRole(name), meta.version]));
 }
 
 /**
@@ -75,10 +75,8 @@ export function restartsIn(
 /** @returns what the versions name, by file; where two name the same, the newer one counts: hosts see that */
 export function namedBy(versions: readonly LogVersion<OnlineRole>[]): NamedFiles {
   const metas = versions.flatMap(({ file }) => Object.entries<MetaFile>(file.signed.meta));
-  return new Map(metas.map(([name, meta]) => [metadataName(roleOf(name), meta.version), meta]));
+  return new Map(metas.map(([name, meta]) => [metadataName(listedRole(name), meta.version), meta]));
 }
-
-const roleOf = (file: string): string => file.replace(/\.json$/, '');
 
 /** So many versions of snapshot are looked at for the sum. */
 const maxOnlineVersions = 200;
