@@ -129,6 +129,8 @@ def child(name, number, flags):
     if pid == 0:
         call(name, number, flags, 0, 0, 0, 0)
         sys.stdout.flush()
+        try: os.wait()  # clone made a child that prints too; the end of the probe would end it first
+        except ChildProcessError: pass
         os._exit(0)
     os.waitpid(pid, 0)
 sys.stdout.flush()
