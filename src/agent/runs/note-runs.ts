@@ -80,7 +80,8 @@ function findNotifiedBetween(
     seen?.process === undefined || startTicks < (startTicksInName(seen.process) ?? startTicks);
   if (!isLater || !isEarlier) return undefined;
   const asked = { askedAtMs: 0, bootMs: 0 };
-  return { process: answered, record: undefined, isDead: false, hasEnded: false, asked, startTicks };
+  const isFirst = seen?.isFirst === true;
+  return { process: answered, record: undefined, isDead: false, isFirst, hasEnded: false, asked, startTicks };
 }
 
 /**

@@ -15,6 +15,8 @@ import type { WorkerRuns } from '../state/ledger.js';
 export interface ObservedRun extends Pick<SeenRun, 'process' | 'startTicks' | 'record' | 'failure'> {
   /** True where no process of the worker runs now. */
   readonly isDead: boolean;
+  /** True for the first observation of the worker with this host: nothing shows for how long it was not observed before. */
+  readonly isFirst: boolean;
   /** The process that was known has ended, and no other one was found. */
   readonly hasEnded: boolean;
   /** When the driver was asked for the process: its answer whether the worker is dead may take seconds more. */
@@ -40,7 +42,9 @@ export async function observeRuns(
         isGone: workers[key]?.goneAtMs !== undefined,
         clock: host.clock,
       });
-      if (run !== undefined) observed.set(key, run);
+      if (run === undefined) return;
+      observed.set(key, { ...run, isFirst: !host.observedWorkers.has(key) });
+      host.observedWorkers.add(key);
     });
   }
   return observed;
@@ -100,7 +104,7 @@ async function observeRun(
   driver: Driver,
   worker: string,
   { known, isGone, clock }: RunQuestion,
-): Promise<ObservedRun | undefined> {
+): Promise<Omit<ObservedRun, 'isFirst'> | undefined> {
   const { identity, runIdentity = identity, endsSince, failure } = driver;
   try {
     const process = await runIdentity?.(worker);

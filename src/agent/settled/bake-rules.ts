@@ -3,7 +3,8 @@
 import { given } from '../../core/given.js';
 import type { AcceptedRelease, Bake, ProcessEnd, SettledRelease } from '../state/ledger.js';
 import { type BakingGroup, type BakingWorker, type EvidenceOptions, isTaker } from './evidence-rules.js';
-import { countOrdinaryEnds, isInBake, ranInBakeMs } from './runs-rules.js';
+import { countOrdinaryEnds } from './ordinary-ends.js';
+import { isInBake, ranInBakeMs } from './runs-rules.js';
 
 /** An agent that runs observes, and writes it, more often. */
 const unseenAfterMs = 60_000;

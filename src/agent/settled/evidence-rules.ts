@@ -3,15 +3,8 @@
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
-import {
-  answeringProcess,
-  countOrdinaryEnds,
-  isAnotherProcess,
-  isBefore,
-  isInBake,
-  minEndsOfRate,
-  ranInBakeMs,
-} from './runs-rules.js';
+import { countOrdinaryEnds, minEndsOfRate } from './ordinary-ends.js';
+import { answeringProcess, isAnotherProcess, isBefore, isInBake, ranInBakeMs } from './runs-rules.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {

@@ -4,13 +4,15 @@ import type { Bake, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger
 
 /** Of one worker: more ends within bake times than `bake.restarts` can tolerate, and as many others as a comparison needs. */
 const maxAttributedEnds = 104;
-const maxOtherEnds = 64;
+export const maxOtherEnds = 64;
 const maxEndsOfObservation = 64;
 
 /** One observation of a worker. */
 export interface SeenRun {
   /** Undefined where no process was found, or the driver cannot identify it. */
   readonly process: string | undefined;
+  /** True for the first observation of the worker by this process of Writ. */
+  readonly isFirst?: boolean;
   /** When that process started, in clock ticks after boot; undefined where its name does not have that time. */
   readonly startTicks?: number | undefined;
   /** True where this observation found that no process of the worker runs. */
@@ -79,15 +81,40 @@ export function noteRun(
     kept.length === known.ends.length
   )
     return known;
-  const { failure: _, isUntaken: __, gone: ___, ...before } = known;
+  const { failure: _, isUntaken: __, gone: ___, ...before } = withGap(known, seen, nowMs);
   return {
     ...{ ...before, ...given({ failure, isUntaken, gone }) },
     ...(mark === undefined ? {} : { mark }),
     process: process ?? known.process,
     sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),
-    watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
+    watchedSinceMs: Math.min(before.watchedSinceMs, nowMs),
     ends: newestEnds([...kept, ...ends]),
   };
+}
+
+/** So long an observed time is preferred to a longer one before it, because an older load shows less about the present one. */
+const sufficientMs = 600_000;
+
+/**
+ * Of any number of ends in a time without an observer only one is known, so that time must not count as observed. One such time is
+ * kept: the newest, or one from the end of a long observation until now.
+ * @returns the same runs where this observer has observed the process before, it was not replaced, or each end was recorded; also in
+ *   a bake time, because the comparison is with the time before the swap, which must stay known
+ */
+function withGap(
+  known: WorkerRuns,
+  { isFirst = false, isBaking, record, process = known.process }: SeenRun,
+  nowMs: number,
+): WorkerRuns {
+  const isUnknown = isFirst && record === undefined && isAnotherProcess(known.process, process);
+  if (!isUnknown || isBaking) return known;
+  const gap = { fromMs: Math.min(known.sinceMs, nowMs), toMs: nowMs };
+  const { watchedSinceMs, unobserved: older } = known;
+  if (older === undefined) return { ...known, unobserved: gap };
+  const earlierMs = older.fromMs - watchedSinceMs;
+  return gap.fromMs - older.toMs >= Math.min(earlierMs, sufficientMs)
+    ? { ...known, watchedSinceMs: older.toMs, unobserved: gap }
+    : { ...known, unobserved: { ...gap, fromMs: older.fromMs } };
 }
 
 /** @returns the number that drivers put after the pid: for most of them the start time in clock ticks after boot */
@@ -213,44 +240,6 @@ function newestEnds(ends: readonly ProcessEnd[]): readonly ProcessEnd[] {
   const others = ends.filter((one) => one.isAttributed !== true).slice(-maxOtherEnds);
   const kept = new Set([...attributed, ...others]);
   return kept.size === ends.length ? ends : ends.filter((one) => kept.has(one));
-}
-
-/** Equal rates differ by chance from one time to the next, so only more than this multiple is a sign of a faulty release. */
-const ordinaryFactor = 2;
-/** Fewer may be restarts by a person, and show no rate for a longer time than the one in which they were seen. */
-export const minEndsOfRate = 3;
-
-export interface OrdinaryEndsOptions {
-  /** Bake time: the longest time before the swap that is compared, because an older load shows less about the present one. */
-  readonly forMs: number;
-  readonly nowMs: number;
-  /** Which ends are compared. */
-  readonly isCounted: (end: ProcessEnd) => boolean;
-}
-
-/**
- * Ends within an earlier bake time may be the fault of that release, so the comparison is with the time before it.
- * @returns how many ends since the swap are ordinary for this worker; 0 where it had none before, or was not observed
- */
-export function countOrdinaryEnds(
-  { ends, watchedSinceMs }: WorkerRuns,
-  { startedAtMs }: Bake,
-  { forMs, nowMs, isCounted }: OrdinaryEndsOptions,
-): number {
-  const spanMs = nowMs - startedAtMs;
-  const others = ends.filter((one) => one.isAttributed !== true && one.atMs <= startedAtMs);
-  const newest = others.at(-1);
-  const first = others[0];
-  if (newest === undefined || first === undefined) return 0;
-  const bakedSinceMs = ends.slice(ends.indexOf(newest)).find((one) => one.isAttributed === true)?.atMs;
-  const untilMs = Math.min(startedAtMs, bakedSinceMs ?? startedAtMs);
-  // Older ends are forgotten where the list is full.
-  const knownSinceMs = others.length < maxOtherEnds ? watchedSinceMs : Math.max(watchedSinceMs, first.atMs);
-  const observedMs = Math.min(spanMs, forMs, untilMs - knownSinceMs);
-  if (observedMs <= 0) return 0;
-  const count = others.filter((one) => isCounted(one) && one.atMs >= untilMs - observedMs).length;
-  const scale = count < minEndsOfRate ? 1 : spanMs / observedMs;
-  return Math.ceil(ordinaryFactor * count * scale);
 }
 
 /** An end that was observed right before the swap may have the same time. */

@@ -174,7 +174,8 @@ function makeHost(
   });
   const client = openClient(config, { ...options, ...state });
   const ask: Host['contactServer'] = (server) => askServer(config, server, { clock });
-  return { ...state, config, clock, log, client, groups, sandbox, contactServer: ask };
+  const made = { config, clock, log, client, groups, sandbox, contactServer: ask };
+  return { ...state, ...made, observedWorkers: new Set() };
 }
 
 /** Keeps each old group with an unchanged configuration, so that a reload does not end the connections of its workers. */

@@ -83,6 +83,8 @@ export interface Host {
   /** Sends one request to a server on a new connection. @returns why the server was not reached; undefined if it answered */
   readonly contactServer: (server: ContactServer) => Promise<string | undefined>;
   readonly restoreMemory: RestoreMemory;
+  /** The keys of the workers that this process has observed with this configuration. */
+  readonly observedWorkers: Set<string>;
   /** The features that releases may require; undefined: those of this version of Writ. */
   readonly features?: readonly string[];
 }

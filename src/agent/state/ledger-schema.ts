@@ -162,6 +162,7 @@ export const ledgerSchema: object = record({
         'failure?': text,
         'isUntaken?': { const: true },
         'gone?': record({ atMs: number, livedMs: number }),
+        'unobserved?': record({ fromMs: number, toMs: number }),
       },
       ends: listOf(
         record({

@@ -101,6 +101,11 @@ export interface WorkerRuns {
   readonly sinceMs: number;
   readonly watchedSinceMs: number;
   readonly bootId: string;
+  /**
+   * Epoch milliseconds: a time without an observation, in which the process was replaced. The time from `watchedSinceMs` to it, and
+   * the time after it, were observed.
+   */
+  readonly unobserved?: { readonly fromMs: number; readonly toMs: number };
   /** Position in the supervisor's record after the last read; only the driver interprets it. */
   readonly mark?: string;
   /**

@@ -1,5 +1,6 @@
 // `writ pull --settled`: waits until the active releases have settled, or one was rolled back. Decides the interval and the answer.
 // The agent observes the workers; in a standalone run each observation of this command does.
+import { isDeepStrictEqual } from 'node:util';
 import { given } from '../../core/given.js';
 import {
   judgeAwaitedReleases,
@@ -37,6 +38,8 @@ const intervalShareOfBake = 0.1;
 const restoreTimeoutMs = 120_000;
 const minDelayMs = 500;
 const defaultWaitFactor = 3;
+/** Of workers in one line of the answer. */
+const maxNames = 3;
 
 /**
  * @returns exit code 0 if all have settled, also unobserved; 4 if they settled and a worker is not notified; 5 if one was rolled back;
@@ -46,8 +49,9 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
   const { clock, signal, reporter } = options.context;
   const startMs = clock.monotonicMs();
   let observation = await options.observe();
-  let watched = listAwaitedReleases(observation.report);
-  const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(observation.report);
+  const { report: first } = observation;
+  let watched = listAwaitedReleases(first);
+  const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(first);
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
@@ -64,7 +68,8 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
     const end = endOf(judged, { isOver, isStuck });
     if (end !== undefined || signal.aborted) {
       reporter.drop('settle');
-      return settledAnswer(options.answer, { end: end ?? 'interrupted', judged, report: observation.report });
+      const { report } = observation;
+      return settledAnswer(options.answer, { end: end ?? 'interrupted', judged, first, report });
     }
     reporter.begin('settle', judged.map(releaseText).join('; '));
     const leftMs = waitMs - (nowMs - startMs);
@@ -156,9 +161,13 @@ function settledAnswer(
   {
     end,
     judged,
-    report,
-  }: { readonly end: SettleEnd; readonly judged: readonly SettleVerdict[]; readonly report: StatusReport },
+    ...reports
+  }: SettledWaitReports & {
+    readonly end: SettleEnd;
+    readonly judged: readonly SettleVerdict[];
+  },
 ): Answer {
+  const { report } = reports;
   // A worker that the pull did not notify may be notified by now.
   const unconfirmedExitCode =
     end === 'settled' && answer.exitCode !== 0 && !isInUse(report) ? answer.exitCode : undefined;
@@ -175,7 +184,7 @@ function settledAnswer(
       ...{ confirmed, changed: generation !== fromGeneration, releases: judged },
       pull: pullDetails(answer),
     },
-    lines: [`${headlines[end]}${texts.join('; ')}`, ...linesOfPull(answer, report)],
+    lines: [`${headlines[end]}${texts.join('; ')}`, ...linesOfPull(answer, reports)],
     next: end === 'settled' && !isUnconfirmed ? undefined : 'writ status',
     docs: isUnconfirmed ? answer.docs : undefined,
   };
@@ -187,17 +196,34 @@ function isInUse({ confirmed, workers, groups = [] }: StatusReport): boolean {
   return confirmed || (areNotified && groups.every(({ findings }) => findings.length === 0));
 }
 
+interface SettledWaitReports {
+  /** The status right after the pull. */
+  readonly first: StatusReport;
+  /** The status at the end of the wait. */
+  readonly report: StatusReport;
+}
+
 /** True while the answer of the pull describes the host as it is. */
-function isSameState({ details, exitCode }: Answer, report: StatusReport): boolean {
+function isSameState({ details, exitCode }: Answer, { first, report }: SettledWaitReports): boolean {
   const isCompleted = exitCode !== 0 && isInUse(report);
   return (
-    !isCompleted && details['generation'] === report.generation && details['confirmed'] === report.confirmed
+    !isCompleted &&
+    details['generation'] === report.generation &&
+    details['confirmed'] === report.confirmed &&
+    isDeepStrictEqual(listMissed(first), listMissed(report))
   );
 }
 
+/** @returns the workers that do not use the policy, each with its group */
+function listMissed({ workers }: StatusReport): string[] {
+  const missed = workers.filter(({ state }) => state !== 'confirmed' && state !== 'notified');
+  return missed.map(({ group, worker }) => `${group}/${worker}`);
+}
+
 /** The lines of the pull; below the present state where that has changed since. */
-function linesOfPull(answer: Answer, report: StatusReport): string[] {
-  if (isSameState(answer, report)) return answer.lines.map((line) => `  ${line}`);
+function linesOfPull(answer: Answer, reports: SettledWaitReports): string[] {
+  if (isSameState(answer, reports)) return answer.lines.map((line) => `  ${line}`);
+  const { report } = reports;
   const { generation, confirmed, bundles } = report;
   const active = bundles.flatMap(({ bundle, serial }) => (serial === undefined ? [] : `${bundle} ${serial}`));
   const now =
@@ -205,8 +231,11 @@ function linesOfPull(answer: Answer, report: StatusReport): string[] {
       ? 'no policy is active'
       : `generation ${generation} is active (${active.join('; ')})`;
   const use = confirmed ? ', confirmed by every worker' : ', and every worker was notified';
+  const missed = listMissed(report);
+  const more = missed.length > maxNames ? ` and ${missed.length - maxNames} more` : '';
+  const pending = missed.length === 0 ? '' : `, not used by ${missed.slice(0, maxNames).join(', ')}${more}`;
   return [
-    `  now: ${now}${isInUse(report) ? use : ''}`,
+    `  now: ${now}${isInUse(report) ? use : pending}`,
     '  at the end of the pull:',
     ...answer.lines.map((line) => `    ${line}`),
   ];

@@ -230,6 +230,7 @@ function makeHost(
     refusals: openRefusals(paths.rejected, durable),
     contactServer: options.askServer ?? (async () => undefined),
     restoreMemory: createRestoreMemory(),
+    observedWorkers: new Set(),
     ...given({ features: options.features }),
   };
 }

@@ -14,7 +14,7 @@ function wasNotified(entry: Partial<WorkerLedger>): boolean {
   setLedger(test.host.ledger, { workers: { 'app/a': worker }, runs: { 'app/a': known } });
   const ledger = test.host.ledger.read();
   const asked = { askedAtMs: 10, bootMs: 10 };
-  const seen = { process: '101', record: undefined, isDead: false, hasEnded: false, asked };
+  const seen = { process: '101', record: undefined, isDead: false, isFirst: false, hasEnded: false, asked };
   const observation = { observed: new Map([['app/a', seen]]), bootId: 'b', nowMs: 10 };
   const { runs } = withObservedRuns(test.host, ledger, observation);
   return runs?.['app/a']?.ends[0]?.wasNotified === true;

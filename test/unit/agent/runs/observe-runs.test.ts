@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { pid } from 'node:process';
 import { describe, it } from 'node:test';
 import { observeRuns } from '../../../../src/agent/runs/observe-runs.js';
+import type { Host } from '../../../../src/agent/state/host.js';
 import { findProcess } from '../../../../src/platform/process/processes.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -21,6 +22,17 @@ describe('observeRuns', () => {
     assert.equal(await ticksOf(`${pid}@${startTicks}`), startTicks);
     assert.equal(await ticksOf(`${pid}@1764000000`), undefined, 'a time of supervisord');
     assert.equal(await ticksOf('7'), undefined);
+  });
+
+  it('finds the first observation of a worker with a host', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    driver.processes.set('a', '7');
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await test.pull();
+    const isFirst = async (host: Host) => (await observeRuns(host, () => true)).get('app/a')?.isFirst;
+    const restarted = { ...test.host, observedWorkers: new Set<string>() };
+    assert.deepEqual([await isFirst(restarted), await isFirst(restarted)], [true, false]);
   });
 
   it('notes the end of the known process where its driver finds none and no dead worker', async () => {

@@ -248,6 +248,28 @@ describe('waiting for a release to settle', () => {
     assert.equal((await settledWith('notified', [finding])).exitCode, 4);
   });
 
+  it('names the workers that do not use the release at its end, where they are others than after the pull', async () => {
+    const pull = cycleResult('degraded', { fromGeneration: 17, generation: 18, confirmed: false });
+    const [worker] = statusReport().workers;
+    assert.ok(worker);
+    const linesWith = async (missedBefore: string, missedNow: string) => {
+      const reportWith = (missed: string) => {
+        const workers = ['w1', 'w2'].map((name) => ({
+          ...worker,
+          ...{ group: 'g', worker: name, state: name === missed ? ('unreachable' as const) : worker.state },
+        }));
+        return hostWith(7, baking, { generation: 18, confirmed: false, workers });
+      };
+      const reports = [reportWith(missedBefore), reportWith(missedNow)];
+      return (await settling(reports, { pull, waitMs: minute }).answer()).lines;
+    };
+    assert.equal(
+      (await linesWith('w1', 'w2'))[1],
+      '  now: generation 18 is active (dns-edge 7), not used by g/w2',
+    );
+    assert.match((await linesWith('w1', 'w1'))[1] ?? '', /^ {2}DEGRADED/);
+  });
+
   it('keeps the exit code of a pull that missed a worker, unless the worker is confirmed later', async () => {
     const pull = cycleResult('degraded');
     const pending = statusReport().workers.map((worker) => ({ ...worker, state: 'pending' as const }));
