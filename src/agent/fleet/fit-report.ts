@@ -6,6 +6,9 @@ import { type FleetReport, fleetBounds } from '../../core/fleet/report.js';
 /** The finding of a truncated report. It is not an error of the host. */
 export const truncatedFinding = 'REPORT_TRUNCATED';
 
+/** In place of a code that is in no table of this version, so that a fleet server receives only known ones. */
+export const unnamedFinding = 'OTHER';
+
 const maxRoles = 100;
 
 /** Truncates a report to its limits. @param isCut true if outcomes were dropped before, which also needs the finding */

@@ -20,7 +20,7 @@ import { isName } from '../../core/names.js';
 import { judgeHostHealth } from '../../core/status/host-health.js';
 import { createMissedReleaseError, type MissedStatus } from '../../core/status/missed-release.js';
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
-import { fitReport } from './fit-report.js';
+import { fitReport, unnamedFinding } from './fit-report.js';
 
 /** The identity that a host sends to its fleet server. */
 export interface HostIdentity {
@@ -243,7 +243,7 @@ function stateOf(code: string, otherwise: OfferedState): OfferedState {
 }
 
 function codeOf(code: string): string {
-  return Object.hasOwn(errorCodes, code) || states.includes(code) ? code : 'OTHER';
+  return Object.hasOwn(errorCodes, code) || states.includes(code) ? code : unnamedFinding;
 }
 
 function nameOf(text: string): string {

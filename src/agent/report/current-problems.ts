@@ -17,7 +17,7 @@ import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { failedAttemptError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
-import { lostContactErrors } from '../settled/lost-contact.js';
+import { lostContactErrors } from '../settled/contact-rules.js';
 import type { Ledger } from '../state/ledger.js';
 import { restoreProblems } from '../state/restore-memory.js';
 import { withdrawnProblems } from './active-withdrawn.js';

@@ -2,7 +2,7 @@
 // functions.
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { errorPage } from '../../core/error-docs.js';
-import { fleetStates, hostStates, type StatePage, serverStates } from './state-codes.js';
+import { fleetStates, hostStates, reportStates, type StatePage, serverStates } from './state-codes.js';
 
 const columns = 80;
 const nameColumns = 11;
@@ -12,6 +12,7 @@ const codes = Object.keys(errorCodes) as ErrorCode[];
 const states: ReadonlyMap<string, StatePage & { readonly kind: string }> = new Map(
   [
     [fleetStates, 'a finding of the fleet, no error'] as const,
+    [reportStates, 'a finding of a report, no error'] as const,
     [serverStates, 'a state of a repository, no error'] as const,
     [hostStates, 'a state of the host, no error'] as const,
   ].flatMap(([pages, kind]) =>

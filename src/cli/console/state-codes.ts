@@ -139,3 +139,19 @@ export const fleetStates: Readonly<Record<Exclude<FleetFinding['code'], HostStat
     hint: '`writ fleet hosts --where state=waiting` lists them, and `writ fleet host approve` approves one.',
   },
 };
+
+/** Findings that a report of a host has in place of other codes. */
+export const reportStates: Readonly<Record<'REPORT_TRUNCATED' | 'OTHER', StatePage>> = {
+  REPORT_TRUNCATED: {
+    meaning:
+      'The report of the host was larger than a fleet server accepts, so that parts of it were left out.',
+    effect: unchanged,
+    hint: '`writ status` on the host shows everything. Shorten the labels, or configure a lower `fleet.detail`.',
+  },
+  OTHER: {
+    meaning:
+      'The host reports a code that this version of its report cannot name, for example of a program that it runs.',
+    effect: '`writ status` on the host shows the active policy.',
+    hint: 'Run `writ health` on the host: it prints the code with its text.',
+  },
+};

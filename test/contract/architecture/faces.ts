@@ -142,7 +142,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'correction-rules',
     'contact-ledger',
     'contact-rules',
-    'lost-contact',
     'probe-gap-rules',
     'evidence-rules',
     'runs-rules',

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { keepActive } from '../../../src/agent/bake/keep-release.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
-import { lostContactErrors } from '../../../src/agent/settled/lost-contact.js';
+import { lostContactErrors } from '../../../src/agent/settled/contact-rules.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { bakeMs } from '../../kit/host/baking-host.js';
 import { type ContactHost, contactHost, firstSettledMs } from '../../kit/host/contact-host.js';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { truncatedFinding, unnamedFinding } from '../../../../src/agent/fleet/fit-report.js';
 import { codeText, nearCodes } from '../../../../src/cli/console/help-code.js';
 import { type ErrorCode, errorCodes } from '../../../../src/core/error-codes.js';
 import { errorPage } from '../../../../src/core/error-docs.js';
@@ -33,7 +34,7 @@ describe('the help on a code', () => {
       assert.ok(codes.includes(known), path);
       return codes;
     });
-    for (const code of states)
+    for (const code of [...states, truncatedFinding, unnamedFinding])
       assert.match(codeText(code) ?? '', new RegExp(`^${code}\n\n[^]*\nPolicy [^]*\nWhat to do `), code);
   });
 
