@@ -1,4 +1,4 @@
-// A whole agent whose repository goes away after a swap: it asks, goes back and reports it by itself.
+// The repository of a complete agent fails after a swap: the agent checks contact, restores the release before and reports it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
@@ -7,7 +7,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { serveDirectory } from '../../kit/net/serve-repository.js';
 
 describe('an agent', () => {
-  it('takes a release back whose server is silent, and reports what it waits for', async () => {
+  it('rolls a release back when its server is silent, and reports the wait for contact', async () => {
     using dir = tempDir();
     const site = agentSite(dir);
     await using server = await serveDirectory(site.repository.directory, () => false);

@@ -1,4 +1,4 @@
-// Lost contact beside what persons do: a pause, a withdrawal, a newer release, a release that is kept on purpose.
+// Lost contact combined with operations of people: a pause, a withdrawal, a newer release, a release that is kept on purpose.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keepActive } from '../../../src/agent/bake/keep-release.js';
@@ -15,8 +15,8 @@ const minute = 60_000;
 const stateOf = ({ test }: ContactHost, bundle = 'access') =>
   test.host.ledger.read().lostContacts?.[bundle]?.state;
 
-/** A host that went back from serial 2, and whose server is away. */
-async function hostWithServerAway(): Promise<ContactHost> {
+/** A host that rolled back from serial 2 and cannot reach its server. */
+async function hostWithoutServer(): Promise<ContactHost> {
   const contact = await contactHost();
   await contact.take(2);
   contact.isReached = () => false;
@@ -26,7 +26,7 @@ async function hostWithServerAway(): Promise<ContactHost> {
 }
 
 describe('a pause', () => {
-  it('does not stop the way back, and stops the activation after it until it ends', async () => {
+  it('does not prevent the automatic rollback, and delays the later activation until its end', async () => {
     using contact = await contactHost();
     await contact.take(2);
     contact.isReached = () => false;
@@ -37,13 +37,13 @@ describe('a pause', () => {
     assert.equal(contact.active(), '1');
     resume(contact.test.host);
     await contact.wait(2 * second);
-    // A person's `writ resume` lets the release in; without a server it comes from the disk.
+    // After `writ resume` the release is activated; without a server its retained copy is used.
     assert.deepEqual([contact.active(), contact.reactivated.length], ['2', 1]);
   });
 });
 
 describe('a release that lost contact', () => {
-  it('is reported with what becomes of it', async () => {
+  it('is reported with its next state', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -55,8 +55,8 @@ describe('a release that lost contact', () => {
     assert.deepEqual(lostContactErrors(contact.test.host.ledger.read(), { isObserved: true }), []);
   });
 
-  it('is reported as held where no agent runs, with the commands that bring it back', async () => {
-    using contact = await hostWithServerAway();
+  it('is reported as held without an agent, with the commands that activate it again', async () => {
+    using contact = await hostWithoutServer();
     const { host } = contact.test;
     const reported = (state: 'run' | 'stop') =>
       statusReport(host, { version: '0.0.0', state, problems: [], contact: { contact: {} } }).problems.find(
@@ -74,23 +74,23 @@ describe('a release that lost contact', () => {
     assert.equal(contact.active(), '2');
   });
 
-  it('does not come back when it was withdrawn meanwhile', async () => {
-    using contact = await hostWithServerAway();
+  it('is not activated again when it was withdrawn meanwhile', async () => {
+    using contact = await hostWithoutServer();
     await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
     contact.isReached = () => true;
     await contact.wait(5 * minute);
     assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
   });
 
-  it('does not come back from the disk when the host knows that it was withdrawn', async () => {
-    using contact = await hostWithServerAway();
+  it('is not activated again from its retained copy when the host knows of its withdrawal', async () => {
+    using contact = await hostWithoutServer();
     await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
     await contact.test.pull();
     await contact.wait(30 * minute);
     assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
   });
 
-  it('gives way to a newer one as soon as it is found to be at fault', async () => {
+  it('is replaced by a newer release as soon as it is at fault', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -99,8 +99,8 @@ describe('a release that lost contact', () => {
     assert.equal(contact.active(), '3');
   });
 
-  it('gives way to a newer one at the first contact', async () => {
-    using contact = await hostWithServerAway();
+  it('is replaced by a newer release at the first contact', async () => {
+    using contact = await hostWithoutServer();
     await contact.test.publish('access', { f: '3' }, { serial: 3 });
     contact.isReached = () => true;
     await contact.wait(minute);
@@ -108,7 +108,7 @@ describe('a release that lost contact', () => {
     assert.equal(contact.test.host.ledger.read().lostContacts, undefined);
   });
 
-  it('stays when a person keeps it without a bake time', async () => {
+  it('stays active when an operator keeps it without a bake time', async () => {
     using contact = await contactHost();
     await contact.test.publish('access', { f: '2' }, { serial: 2 });
     const result = await contact.test.pull({ force: 'yes' });
@@ -118,7 +118,7 @@ describe('a release that lost contact', () => {
     assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
   });
 
-  it('is tried again by a person in spite of the verdict, and judged again', async () => {
+  it('is activated again by a forced pull in spite of the verdict, and fails again', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -130,7 +130,7 @@ describe('a release that lost contact', () => {
 });
 
 describe('a first policy', () => {
-  it('stays when contact is lost, and is well again when contact returns', async () => {
+  it('stays active when contact is lost, without a problem once contact returns', async () => {
     using contact = await contactHost({ settle: 'no' });
     contact.isReached = () => false;
     await contact.wait(70 * second);
@@ -145,7 +145,7 @@ describe('a first policy', () => {
 });
 
 describe('a set of bundles', () => {
-  it('goes back as a whole, is held as a whole, and names the server of its member', async () => {
+  it('is rolled back and held together, and names the server of its member', async () => {
     const bake = { forMs: bakeMs, restarts: 2 };
     using contact = await contactHost({
       bundles: [
@@ -163,7 +163,7 @@ describe('a set of bundles', () => {
     assert.deepEqual(new Set(contact.askedServers), new Set(['fleet']));
   });
 
-  it('comes back as a whole where the server was away', async () => {
+  it('is activated again together after the server was unreachable', async () => {
     const bake = { forMs: bakeMs, restarts: 2, contact: 'repository' } as const;
     using contact = await contactHost({
       bundles: [
@@ -182,10 +182,10 @@ describe('a set of bundles', () => {
   });
 });
 
-describe('a restart of the agent while the server is away', () => {
-  it('does not forget when the release comes back, nor how often it did', async () => {
-    using contact = await hostWithServerAway();
-    for (let turns = 0; turns < 3; turns += 1) await contact.wait(3 * minute, contact.restart());
+describe('a restart of the agent while the server is unreachable', () => {
+  it('keeps the time of the next activation and the number of earlier ones', async () => {
+    using contact = await hostWithoutServer();
+    for (let rounds = 0; rounds < 3; rounds += 1) await contact.wait(3 * minute, contact.restart());
     assert.equal(contact.active(), '2');
     assert.equal(contact.restart().ledger.read().bakes?.['access']?.contact?.tries, 1);
   });

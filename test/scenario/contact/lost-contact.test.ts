@@ -1,4 +1,4 @@
-// A release after which the server can no longer be reached: taken back, and held or tried again by what the server does then.
+// The server becomes unreachable after a release: the host rolls it back, and holds or retries it depending on the server.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contactHost } from '../../kit/host/contact-host.js';
@@ -7,7 +7,7 @@ const second = 1000;
 const minute = 60_000;
 
 describe('a release that cuts its host off from the repository', () => {
-  it('is taken back after four attempts, and held once contact is back', async () => {
+  it('is rolled back after four attempts, and held once contact returns', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     // The connection before the swap still works: policy 1 is active then.
@@ -34,8 +34,8 @@ describe('a release that cuts its host off from the repository', () => {
   });
 });
 
-describe('a server that goes away after a swap', () => {
-  it('gets the release again at the first contact', async () => {
+describe('a server that fails after a swap', () => {
+  it('makes the host activate the release again at the first contact', async () => {
     using contact = await contactHost();
     await contact.take(2);
     contact.isReached = () => false;
@@ -50,7 +50,7 @@ describe('a server that goes away after a swap', () => {
     assert.equal(contact.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });
 
-  it('gets the release again after 10, 20 and 40 minutes, and the third time it stays', async () => {
+  it('makes the host activate the release again after 10, 20 and 40 minutes, the third time for good', async () => {
     using contact = await contactHost();
     await contact.take(2);
     contact.isReached = () => false;
@@ -68,8 +68,8 @@ describe('a server that goes away after a swap', () => {
   });
 });
 
-describe('contact that says nothing about a release', () => {
-  it('a server that was away before the swap', async () => {
+describe('contact that is no evidence against a release', () => {
+  it('includes a server that was unreachable before the swap', async () => {
     using contact = await contactHost();
     contact.isReached = () => false;
     await contact.take(2);
@@ -78,7 +78,7 @@ describe('contact that says nothing about a release', () => {
     assert.equal(contact.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });
 
-  it('a server that answers again at the last attempt', async () => {
+  it('includes a server that answers again at the last attempt', async () => {
     using contact = await contactHost();
     await contact.take(2);
     contact.isReached = () => false;
@@ -90,7 +90,7 @@ describe('contact that says nothing about a release', () => {
 });
 
 describe('a restart of the agent between two steps of a lost contact', () => {
-  it('forgets none of them', async () => {
+  it('loses none of the steps', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);

@@ -1,5 +1,5 @@
-// What a host keeps of a release that came by difference: an archive of before and the deltas since, by names of its own. It is
-// enough to make the release anew without a network, whatever was collected meanwhile; and what of it is damaged is found.
+// The retained copy of a release that was updated by deltas: a base archive and the deltas since, under separate names. It is
+// enough to rebuild the release without a network, also after a collection, and a scan finds damage to it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -23,12 +23,12 @@ function cutNetwork({ test }: DifferenceBench): void {
   }
 }
 
-/** @returns what is there, its times left out: what is made anew is newer */
+/** @returns the tree without its times, because a rebuilt tree is newer */
 const contentOf = (bench: DifferenceBench): string[] =>
   treeOf(bench.tree()).map((line) => line.replace(/ \d{13} /, ' '));
 
-describe('what is kept of a release that came by difference', () => {
-  it('is the archive of before under another name, and the delta', async () => {
+describe('the retained copy of a release that was updated by deltas', () => {
+  it('contains the base archive under another name, and the delta', async () => {
     using bench = await differenceBench();
     const archive = fs.statSync(bench.kept('archive.tar.br')).ino;
     await bench.update(2);
@@ -44,7 +44,7 @@ describe('what is kept of a release that came by difference', () => {
     assert.equal(fs.statSync(bench.kept('delta-1')).mode & 0o777, 0o600);
   });
 
-  it('makes the release anew without a network, and is kept for the new tree too', async () => {
+  it('rebuilds the release without a network, and is retained for the rebuilt tree too', async () => {
     using bench = await differenceBench();
     for (const version of [2, 3, 4]) await bench.update(version);
     const before = contentOf(bench);
@@ -58,7 +58,7 @@ describe('what is kept of a release that came by difference', () => {
     }
   });
 
-  it('is enough when record and manifest are lost with the tree', async () => {
+  it('is sufficient when record and manifest are lost with the tree', async () => {
     using bench = await differenceBench();
     await bench.update(2);
     flipBit(bench.tree('list.rpz'), 9);
@@ -69,7 +69,7 @@ describe('what is kept of a release that came by difference', () => {
     assert.ok(fs.existsSync(bench.kept('delta-1')));
   });
 
-  it('needs nothing of the releases before it: those may be collected', async () => {
+  it('does not depend on earlier releases, which may be collected', async () => {
     using bench = await differenceBench({ config: { keep: { generations: 1, graceMs: 0 } } });
     for (const version of [2, 3, 4, 5, 6]) await bench.update(version);
     bench.test.clock.advance(86_400_000);
@@ -82,7 +82,7 @@ describe('what is kept of a release that came by difference', () => {
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 6\n');
   });
 
-  it(`is an archive again behind ${maxKeptDeltas} deltas`, async () => {
+  it(`is an archive again after ${maxKeptDeltas} deltas`, async () => {
     using bench = await differenceBench();
     for (let version = 2; version <= maxKeptDeltas + 2; version += 1) await bench.update(version);
     const fetched = bench.fetched();
@@ -123,21 +123,21 @@ const harms: Readonly<Record<string, { does: (bench: DifferenceBench) => void; f
   },
 };
 
-describe('damage to what is kept of a release that came by difference', () => {
+describe('damage to the retained copy of a release that was updated by deltas', () => {
   for (const [name, { does, finds }] of Object.entries(harms)) {
-    it(`is found, and mended by the archive: ${name}`, async () => {
+    it(`is found, and repaired by the archive: ${name}`, async () => {
       using bench = await differenceBench();
       for (const version of [2, 3]) await bench.update(version);
       does(bench);
       assert.deepEqual((await look(bench.test.host)).map(short), finds);
       const before = bench.tree();
       assert.deepEqual(codes(await repair(bench.test.host)), ['unchanged']);
-      assert.equal(bench.tree(), before, 'a whole tree stays');
+      assert.equal(bench.tree(), before, 'an intact tree stays');
       assert.deepEqual(await look(bench.test.host), []);
       assert.ok(fs.existsSync(bench.kept('archive.tar.br')));
     });
 
-    it(`leads to no older release where a download mends the tree: ${name}`, async () => {
+    it(`leads to no older release when a download repairs the tree: ${name}`, async () => {
       using bench = await differenceBench();
       for (const version of [2, 3]) await bench.update(version);
       does(bench);
@@ -148,7 +148,7 @@ describe('damage to what is kept of a release that came by difference', () => {
     });
   }
 
-  it('takes nothing away from the release that it was made from', async () => {
+  it('does not occur in the retained copy of the base release', async () => {
     using bench = await differenceBench();
     const archive = bench.kept('archive.tar.br');
     const bytes = fs.readFileSync(archive);
@@ -156,7 +156,7 @@ describe('damage to what is kept of a release that came by difference', () => {
     assert.deepEqual(fs.readFileSync(archive), bytes);
   });
 
-  it('leads to an older release where nothing can be had', async () => {
+  it('leads to an older release when nothing can be downloaded', async () => {
     using bench = await differenceBench();
     for (const version of [2, 3]) await bench.update(version);
     flipBit(bench.kept('delta-2'), 9);
@@ -166,7 +166,7 @@ describe('damage to what is kept of a release that came by difference', () => {
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
   });
 
-  it('is no base any more: the next update comes as its archive', async () => {
+  it('makes the next update use its archive, because the base is damaged', async () => {
     using bench = await differenceBench();
     await bench.update(2);
     fs.rmSync(bench.kept('delta-1'));
@@ -176,28 +176,28 @@ describe('damage to what is kept of a release that came by difference', () => {
   });
 });
 
-describe('a base that a delta did not fit', () => {
-  const lookAfter = (bench: DifferenceBench, result: Parameters<typeof scrubAfterMismatch>[0]) =>
+describe('a base that did not match a delta', () => {
+  const scanAfter = (bench: DifferenceBench, result: Parameters<typeof scrubAfterMismatch>[0]) =>
     scrubAfterMismatch(result, {
       host: () => bench.test.host,
       exclusive: exclusiveAlone,
       signal: new AbortController().signal,
     });
 
-  it('is looked over and mended behind the update: it is what a rollback goes to', async () => {
+  it('is scanned and repaired after the update, because it is the backup of a rollback', async () => {
     using bench = await differenceBench();
     flipBit(bench.tree('rules/3'), 9);
     await bench.publish(2);
     const result = await bench.test.pull();
     assert.deepEqual(warningsOf(result), ['DELTA_MISMATCH']);
     assert.equal(bench.test.host.ledger.read().previous, 1);
-    await lookAfter(bench, result);
+    await scanAfter(bench, result);
     const { previous } = bench.test.host.ledger.read();
-    assert.equal(previous, 3, 'made anew');
+    assert.equal(previous, 3, 'rebuilt');
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
   });
 
-  it('is mended where it is active still, because the archive did not come', async () => {
+  it('is repaired when it is still active, because the download of the archive failed', async () => {
     using bench = await differenceBench();
     flipBit(bench.tree('rules/3'), 9);
     await bench.publish(2);
@@ -206,15 +206,15 @@ describe('a base that a delta did not fit', () => {
     }
     const result = await bench.test.pull();
     assert.deepEqual([result.outcome, warningsOf(result)], ['failed', ['DELTA_MISMATCH']]);
-    await lookAfter(bench, result);
+    await scanAfter(bench, result);
     assert.deepEqual(await look(bench.test.host), []);
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('is asked for by nothing else', async () => {
+  it('is scanned only after DELTA_MISMATCH', async () => {
     using bench = await differenceBench();
     flipBit(bench.tree('rules/3'), 9);
-    await lookAfter(bench, { warnings: [{ code: 'DELTA_FAILED', message: '', hint: '', facts: {} }] });
+    await scanAfter(bench, { warnings: [{ code: 'DELTA_FAILED', message: '', hint: '', facts: {} }] });
     assert.deepEqual((await look(bench.test.host)).map(short), ['tree changed rules/3']);
   });
 });

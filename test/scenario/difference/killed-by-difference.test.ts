@@ -1,5 +1,5 @@
-// An update by difference that is killed at each of its operations: the next start has a whole policy, old or new, with all that
-// it is made anew from, and a cycle brings the new one. A crash and damage together lead to no older release.
+// A kill at each operation of an update by a delta: the next start has an intact policy, old or new, with its retained copy, and
+// a cycle activates the new release. A crash combined with damage leads to no older release.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ async function killedAt(
   const trap = operationTrap();
   trap.arm(index, when);
   await pullUnder(bench.test.reopen({ observer: trap }));
-  // A crash is no clean end: the start reads everything.
+  // After a crash the start reads everything.
   fs.mkdirSync(join(bench.test.host.paths.staging, 'c-dead'), { recursive: true });
   return trap;
 }
@@ -64,8 +64,8 @@ async function operationsOf(): Promise<string[]> {
   return trap.seen;
 }
 
-describe('an update by difference that is killed', () => {
-  it('leaves a whole policy at every operation, and the next cycle brings the new one', async () => {
+describe('an update by a delta that is killed', () => {
+  it('leaves an intact policy at every operation, and the next cycle activates the new release', async () => {
     const operations = await operationsOf();
     for (const label of [
       'stage.copy',
@@ -92,7 +92,7 @@ describe('an update by difference that is killed', () => {
     }
   });
 
-  it('and damaged behind its swap comes back as itself, from what is kept, without a network', async () => {
+  it('and damaged after its swap is repaired from its retained copy without a network', async () => {
     const operations = await operationsOf();
     const index = operations.indexOf('swap.link:rename');
     using bench = await offered();
@@ -106,7 +106,7 @@ describe('an update by difference that is killed', () => {
     assert.match(bench.test.read('access/policy.yaml'), /^version: [23]\n$/);
   });
 
-  it('and damaged in the generation before it goes back to no older one', async () => {
+  it('and damaged in the previous generation leads to no older release', async () => {
     const operations = await operationsOf();
     using bench = await offered();
     const before = bench.tree('list.rpz');

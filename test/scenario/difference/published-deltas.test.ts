@@ -1,5 +1,5 @@
-// From a publisher's command to a host: what `publish` offers is what an agent, and a pull without one, take; and a file that
-// somebody changed on the host is mended by whoever met it.
+// From the command of a publisher to a host: an agent, and a pull without an agent, use the deltas that `publish` offers, and
+// repair a file of the base that was changed on the host.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ function keptOf(site: AgentSite, serial: number): string[] {
 const read = (site: AgentSite): string =>
   fs.readFileSync(join(site.paths.current, 'dns-edge/block.rpz'), 'utf8');
 
-/** @returns true when the backup of this host is whole */
-async function isBackupWhole(site: AgentSite): Promise<boolean> {
+/** @returns true when the backup of this host is intact */
+async function isBackupIntact(site: AgentSite): Promise<boolean> {
   const { config } = loadConfig(site.configPath);
   const host = await openHost(config, { clock: site.clock, log: silentLog(), version: 'test' });
   try {
@@ -44,8 +44,8 @@ async function isBackupWhole(site: AgentSite): Promise<boolean> {
   }
 }
 
-describe('a release that a publisher made a delta of', () => {
-  it('comes by it to an agent, which mends the base that was changed meanwhile', async () => {
+describe('a release with a delta', () => {
+  it('is updated by it in an agent, which repairs a changed base', async () => {
     using dir = tempDir();
     const site = agentSite(dir);
     await site.repository.publish(files(1));
@@ -65,10 +65,10 @@ describe('a release that a publisher made a delta of', () => {
       [],
     );
     await until(() => JSON.stringify(agent.log.lines).includes('because a delta did not match it'));
-    assert.ok(await isBackupWhole(site), 'what a rollback goes to was made anew');
+    assert.ok(await isBackupIntact(site), 'the backup was repaired');
   });
 
-  it('comes by it to a pull without an agent, which mends it too', async () => {
+  it('is updated by it in a pull without an agent, which repairs a changed base too', async () => {
     using dir = tempDir();
     const site = agentSite(dir, {}, { nowMs: systemClock.nowMs() });
     const pull = () =>
@@ -91,6 +91,6 @@ describe('a release that a publisher made a delta of', () => {
     assert.equal(third.outcome, 'activated');
     assert.ok(warningsOf(third).includes('DELTA_MISMATCH'), warningsOf(third).join());
     assert.equal(read(site), 'version 3\n');
-    assert.ok(await isBackupWhole(site));
+    assert.ok(await isBackupIntact(site));
   });
 });

@@ -1,5 +1,5 @@
-// Deltas that are not what they ought to be, by accident or by whoever holds a key, and bases that were changed: the release
-// comes all the same, as its archive, in the same cycle; nothing is remembered against it, and the result has a word of it.
+// Wrong deltas, by accident or by an attacker with a key, and changed bases: the host activates the release by its archive in the
+// same cycle, records no refusal, and warns in the result.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -21,12 +21,12 @@ import { stampedFiles } from '../../kit/sources/stamped-files.js';
 
 async function assertArchiveTaken(
   bench: DifferenceBench,
-  { word, fetched }: { word: string; fetched: string[] },
+  { code, fetched }: { code: string; fetched: string[] },
 ): Promise<void> {
   const { test } = bench;
   const { result, events } = await test.sync();
   assert.deepEqual([result.outcome, result.problems], ['activated', []]);
-  assert.deepEqual(warningsOf(result), [word]);
+  assert.deepEqual(warningsOf(result), [code]);
   assert.deepEqual(bench.fetched(), fetched);
   assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   assert.deepEqual(await look(test.host), []);
@@ -47,29 +47,29 @@ function openBelow(directory: string): string[] {
 
 const tail = (bytes: Buffer, count: number): Buffer => bytes.subarray(0, bytes.length - count);
 
-/** What the server has in place of what was signed. */
+/** The server sends these bytes instead of the signed delta. */
 const served: Readonly<Record<string, DeltaMaker>> = {
   nothing: { serve: () => undefined },
   'half of it': { serve: (delta) => tail(delta, 40) },
   'a flipped bit': { serve: (delta) => Buffer.from(delta.map((byte, at) => (at === 50 ? byte ^ 1 : byte))) },
-  'other bytes behind it': { serve: (delta) => Buffer.concat([delta, Buffer.from('x')]) },
+  'other bytes after it': { serve: (delta) => Buffer.concat([delta, Buffer.from('x')]) },
 };
 
-/** Instructions for the new manifest, and then what a test wants. */
+/** Instructions for the new manifest, followed by those of a test. */
 function withManifest(next: PublishedTree, ...rest: Buffer[]): Buffer {
   const length = next.manifestBytes.length;
   const insert = encodeInstruction({ kind: 'insert', offset: 0, length }, 0);
   return compress(Buffer.concat([deltaMagic, insert, next.manifestBytes, ...rest]));
 }
 
-/** What is signed, by whoever holds the key of a team: the digest is right, what is inside is not. */
+/** Signed deltas of an attacker with the key of a team: their digest is right, their content is not. */
 const signed: Readonly<Record<string, DeltaMaker['make']>> = {
   'no Brotli': () => Buffer.from('neither this nor that'),
   nothing: () => Buffer.from([0x3b]),
-  'data behind the stream': (base, next) =>
+  'data after the stream': (base, next) =>
     Buffer.concat([compress(plainDelta(base, next)), Buffer.from('!')]),
   'half of the instructions': (base, next) => compress(tail(plainDelta(base, next), 20)),
-  'the way to another release': (base) => compress(plainDelta(base, base)),
+  'the delta of another release': (base) => compress(plainDelta(base, base)),
   'a bomb': () => compress(Buffer.alloc(100_000_000)),
   'a bomb of copies': (_, next) =>
     withManifest(
@@ -79,7 +79,7 @@ const signed: Readonly<Record<string, DeltaMaker['make']>> = {
         encodeInstruction({ kind: 'copy', offset: 0, length: 1_000_000 }, 0),
       ),
     ),
-  'a copy from behind the end': (_, next) =>
+  'a copy from after the end': (_, next) =>
     withManifest(
       next,
       encodeNumber(4),
@@ -87,13 +87,13 @@ const signed: Readonly<Record<string, DeltaMaker['make']>> = {
     ),
   'a copy from before the start': (_, next) =>
     withManifest(next, encodeNumber(4), encodeInstruction({ kind: 'copy', offset: 0, length: 40 }, 400)),
-  'a base that is not there': (_, next) => withManifest(next, encodeNumber(9999)),
+  'a base that does not exist': (_, next) => withManifest(next, encodeNumber(9999)),
   'a manifest alone': (_, next) => withManifest(next),
 };
 
-describe('a delta that the server has not as it was signed', () => {
+describe('a delta that differs on the server from the signed one', () => {
   for (const [name, deltas] of Object.entries(served)) {
-    it(`is left for the archive: ${name}`, async () => {
+    it(`is replaced by the archive: ${name}`, async () => {
       using bench = await differenceBench({ deltas });
       await bench.publish(2);
       const { result, events } = await bench.test.sync();
@@ -109,16 +109,16 @@ describe('a delta that the server has not as it was signed', () => {
   }
 });
 
-describe('a delta that is signed and wrong', () => {
+describe('a delta that is wrong and signed', () => {
   for (const [name, make] of Object.entries(signed)) {
-    it(`is left for the archive: ${name}`, async () => {
+    it(`is replaced by the archive: ${name}`, async () => {
       using bench = await differenceBench({ deltas: { bases: 1, ...(make ? { make } : {}) } });
       await bench.publish(2);
-      await assertArchiveTaken(bench, { word: 'DELTA_FAILED', fetched: ['delta', 'archive'] });
+      await assertArchiveTaken(bench, { code: 'DELTA_FAILED', fetched: ['delta', 'archive'] });
     });
   }
 
-  it('is left for the archive where its bytes make another file', async () => {
+  it('is replaced by the archive when it builds another file', async () => {
     const make = (base: PublishedTree, next: PublishedTree): Buffer => {
       const plain = plainDelta(base, next);
       const at = plain.lastIndexOf('version: 2');
@@ -127,10 +127,10 @@ describe('a delta that is signed and wrong', () => {
     };
     using bench = await differenceBench({ deltas: { make } });
     await bench.publish(2);
-    await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+    await assertArchiveTaken(bench, { code: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
   });
 
-  it('makes no tree that exceeds the ratio of the archive of the same release', async () => {
+  it('builds no tree that exceeds the ratio of the archive of the same release', async () => {
     const zeros = (bytes: number): string => '0'.repeat(bytes);
     const limits = { ...defaultArchiveLimits, maxRatio: 100 };
     using bench = await differenceBench({ config: { limits } });
@@ -157,7 +157,7 @@ describe('a delta that is signed and wrong', () => {
     maxNameBytes: 7,
   };
   for (const [limit, value] of Object.entries(limits)) {
-    it(`makes no tree that exceeds ${limit}`, async () => {
+    it(`builds no tree that exceeds ${limit}`, async () => {
       using bench = await differenceBench();
       await bench.publish(2);
       const { config } = bench.test.host;
@@ -171,7 +171,7 @@ describe('a delta that is signed and wrong', () => {
     });
   }
 
-  it('makes no tree whose stamps are wrong', async () => {
+  it('builds no tree with wrong stamps', async () => {
     using bench = await differenceBench();
     const { files, stamped } = stampedFiles({ ...filesOf(2), zone: '; @writ.serial@' }, 2);
     const changed = { ...files, 'policy.yaml': 'version: 3\n' };
@@ -183,7 +183,7 @@ describe('a delta that is signed and wrong', () => {
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('does nothing that the archive of the same release could not: what is refused is refused', async () => {
+  it('is refused when the archive of the same release would be refused', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
     const { targets } = bench.test.repository.targets;
@@ -195,7 +195,7 @@ describe('a delta that is signed and wrong', () => {
   });
 });
 
-/** What became of a file of the active tree: `list.rpz` is changed by the release, `rules/3` is not. */
+/** Changes to a file of the active tree: the release changes `list.rpz`, and not `rules/3`. */
 const harms: Readonly<Record<string, (path: string) => void>> = {
   'a flipped bit': (path) => flipBit(path, 100),
   'one byte more': (path) => fs.appendFileSync(path, 'x'),
@@ -219,16 +219,16 @@ const harms: Readonly<Record<string, (path: string) => void>> = {
 describe('a base that was changed', () => {
   for (const file of ['list.rpz', 'rules/3']) {
     for (const [name, harm] of Object.entries(harms)) {
-      it(`is left for the archive: ${name} for ${file}`, async () => {
+      it(`makes the host use the archive: ${name} for ${file}`, async () => {
         using bench = await differenceBench();
         harm(bench.tree(file));
         await bench.publish(2);
-        await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+        await assertArchiveTaken(bench, { code: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
       });
     }
   }
 
-  it('is left for the archive where it changes while it is read', async () => {
+  it('makes the host use the archive when it changes during the read', async () => {
     const change = { path: '' };
     using bench = await differenceBench({
       observer: {
@@ -239,10 +239,10 @@ describe('a base that was changed', () => {
     });
     change.path = bench.tree('rules/2');
     await bench.publish(2);
-    await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+    await assertArchiveTaken(bench, { code: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
   });
 
-  it('is left for the archive where the disk cannot read it', async () => {
+  it('makes the host use the archive when the disk cannot read it', async () => {
     using bench = await differenceBench({
       observer: {
         before: ({ op }) => {
@@ -251,10 +251,10 @@ describe('a base that was changed', () => {
       },
     });
     await bench.publish(2);
-    await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+    await assertArchiveTaken(bench, { code: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
   });
 
-  it('is not asked for what is kept no more: the archive comes without a word', async () => {
+  it('without its retained copy makes the host use the archive without a warning', async () => {
     using bench = await differenceBench();
     fs.rmSync(bench.kept('archive.tar.br'));
     await bench.publish(2);
@@ -262,7 +262,7 @@ describe('a base that was changed', () => {
     assert.deepEqual([result.outcome, result.warnings, bench.fetched()], ['activated', [], ['archive']]);
   });
 
-  it('has its rights of its own: what a hand gave the old file is not copied', async () => {
+  it('does not pass a changed file mode to the new tree', async () => {
     using bench = await differenceBench();
     fs.chmodSync(bench.tree('rules/3'), 0o4777);
     await bench.update(2);
@@ -272,9 +272,9 @@ describe('a base that was changed', () => {
   });
 });
 
-describe('a disk without room', () => {
+describe('a disk without free space', () => {
   for (const label of ['stage.copy', 'stage.file:write', 'fetch.archive:write']) {
-    it(`is no reason for the archive, which needs more: ${label}`, async () => {
+    it(`does not make the host use the archive, which needs more space: ${label}`, async () => {
       let isFull = false;
       using bench = await differenceBench({
         observer: {

@@ -1,4 +1,4 @@
-// An update by difference: a few hundred bytes on the wire, and a tree that is in nothing another than the archive's.
+// An update by a delta: a few hundred bytes on the network, and a tree that is identical to that of the archive.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ import {
 import { look } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
-describe('an update by difference', () => {
-  it('fetches the delta alone, says so, and makes new files of all', async () => {
+describe('an update by a delta', () => {
+  it('downloads only the delta, reports it, and writes all files as new ones', async () => {
     using bench = await differenceBench();
     const before = new Set(inodesOf(bench.tree()));
     await bench.publish(2);
@@ -36,7 +36,7 @@ describe('an update by difference', () => {
     assert.deepEqual(fs.readdirSync(bench.test.host.paths.staging), []);
   });
 
-  it('tells the bytes of the delta as its progress', async () => {
+  it('reports the bytes of the delta as its progress', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
     const { events, progress } = await bench.test.sync();
@@ -48,7 +48,7 @@ describe('an update by difference', () => {
     assert.ok(progress.fetchedBytes() > 0 && progress.fetchedBytes() < 1000);
   });
 
-  it('goes from any base that the release lists, and from no other', async () => {
+  it('starts at any base that the release lists, and at no other', async () => {
     using bench = await differenceBench({ deltas: { bases: 2 } });
     await bench.publish(2);
     await bench.publish(3);
@@ -59,7 +59,7 @@ describe('an update by difference', () => {
     assert.deepEqual(bench.fetched(), ['archive'], '3 to 6');
   });
 
-  it('takes the archive where that is smaller', async () => {
+  it('uses the archive when that is smaller', async () => {
     using bench = await differenceBench();
     await bench.publish(2, { 'policy.yaml': 'version: 2\n', other: noise('another', 20) });
     await bench.test.pull();
@@ -69,7 +69,7 @@ describe('an update by difference', () => {
     assert.deepEqual(bench.fetched(), ['archive']);
   });
 
-  it('is not what a forced pull does', async () => {
+  it('is not used by a forced pull', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
     assert.equal((await bench.test.pull({ force: 'yes' })).outcome, 'activated');
@@ -77,7 +77,7 @@ describe('an update by difference', () => {
     assert.ok(fs.existsSync(bench.kept('archive.tar.br')));
   });
 
-  it('is for each bundle its own', async () => {
+  it('is chosen for each bundle', async () => {
     using test = testHost({ deltas: {}, bundles: [{ name: 'access' }, { name: 'zones' }] });
     const fetched = (): number =>
       test.repository.takeRequests().filter((one) => one.includes('.delta')).length;
@@ -97,7 +97,7 @@ describe('an update by difference', () => {
     }
   });
 
-  it('is rolled back like any other, and the next one goes on from what is active then', async () => {
+  it('is rolled back like any other, and the next update starts at the active release', async () => {
     using bench = await differenceBench();
     await bench.update(2);
     const signal = new AbortController().signal;
@@ -112,7 +112,7 @@ describe('an update by difference', () => {
   });
 });
 
-/** What releases may have of a file: moved, grown, shrunk, emptied, gone, executable, of another's content. */
+/** Changes of a file between releases: moved, grown, shrunk, emptied, deleted, executable, with the content of another file. */
 function edited(files: Record<string, string>, seed: number): Record<string, string> {
   const next: Record<string, string> = {};
   for (const [index, [path, text]] of Object.entries(files).entries()) {
@@ -136,8 +136,8 @@ function edited(files: Record<string, string>, seed: number): Record<string, str
   return { ...next, [`new-${seed}`]: noise(`new ${seed}`, seed * 37) };
 }
 
-describe('a tree by difference', () => {
-  it('is the tree of the archive, to the byte, the mode and the time', async () => {
+describe('a tree that a delta built', () => {
+  it('is identical to the tree of the archive in bytes, modes and times', async () => {
     const bundle = { name: 'access', mode: 0o640, ...(process.getuid?.() === 0 ? { group: 12 } : {}) };
     using byDelta = testHost({ deltas: {}, bundles: [bundle] });
     using byArchive = testHost({ bundles: [bundle] });
@@ -159,8 +159,8 @@ describe('a tree by difference', () => {
   });
 });
 
-describe('what is fetched first', () => {
-  it('is refused by its archive where the archive is too large, whatever the delta is', async () => {
+describe('a release with a valid delta', () => {
+  it('is refused when its archive is too large, whatever the size of the delta', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
     const { config } = bench.test.host;

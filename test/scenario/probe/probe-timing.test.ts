@@ -1,5 +1,5 @@
-// How long a move waits for a probe, on a complete host in virtual time: a slow daemon is not refused, a daemon that goes back
-// to its old policy is.
+// The time that a move waits for a probe, on a complete host in virtual time: a slow daemon passes, and a daemon that returns
+// to its old policy is a failure.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -45,7 +45,7 @@ describe('a move', () => {
   });
 
   for (const retry of [0, 3]) {
-    it(`takes back a release whose daemon is silent first and then shows the old policy, with retry: ${retry}`, async () => {
+    it(`restores the release before when the daemon is silent first and then shows the old policy, with retry: ${retry}`, async () => {
       using dir = tempDir();
       using test = await scene(dir, { retry });
       answers(dir, [...times(6, 75), ...times(1 + retry, 1), 0]);
@@ -54,7 +54,7 @@ describe('a move', () => {
     });
   }
 
-  it('takes it back at the deadline without retry, and not before', async () => {
+  it('restores the release before at the deadline without retry, and not earlier', async () => {
     using dir = tempDir();
     using test = await scene(dir, {});
     answers(dir, [...times(10, 75), ...times(50, 1), 0]);
@@ -64,7 +64,7 @@ describe('a move', () => {
     assert.ok(test.clock.nowMs() - beganMs >= 59_000);
   });
 
-  it('keeps a release whose daemon is silent until the deadline, with a warning', async () => {
+  it('keeps a release when the daemon is silent until the deadline, with a warning', async () => {
     using dir = tempDir();
     using test = await scene(dir, { retry: 0 });
     answers(dir, [75]);
@@ -72,7 +72,7 @@ describe('a move', () => {
     assert.deepEqual([outcome, warnings[0]?.code, attempts(dir)], ['activated', 'PROBE_SILENT', 60]);
   });
 
-  it('does not wait for the deadline where the worker is dead', async () => {
+  it('does not wait for the deadline when the worker is dead', async () => {
     using dir = tempDir();
     const driver = scriptedDriver({ a: confirms });
     let generation = 0;

@@ -1,4 +1,4 @@
-// After a way back one right answer of a probe proves nothing: a daemon that lost the notification shows its old state first,
+// After a restore one right answer of a probe confirms nothing: a daemon that lost the notification shows its old state first,
 // and the refused policy some seconds later.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -14,24 +14,24 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-/** The probe refuses where `says` is `refuse` and generation 2 is active, else it ends with the code there. */
+/** With `refuse` in the file `answer` the probe refuses generation 2; otherwise it exits with the code in the file. */
 const script =
-  'code=$(cat "$1/says"); test "$code" = refuse || exit $code; grep -q v2 "$2/access/policy.yaml" && exit 1; exit 0';
+  'code=$(cat "$1/answer"); test "$code" = refuse || exit $code; grep -q v2 "$2/access/policy.yaml" && exit 1; exit 0';
 
 interface Scene {
   readonly test: TestHost;
   readonly driver: ScriptedDriver;
-  readonly says: (what: 'refuse' | number) => void;
+  readonly setAnswer: (what: 'refuse' | number) => void;
   readonly worker: () => WorkerLedger | undefined;
-  /** @returns seconds until the agent asked the probe once more */
+  /** @returns seconds until the agent ran the probe again */
   readonly askOnce: () => Promise<number>;
   readonly levels: () => string[];
 }
 
 async function scene(dir: TempDir): Promise<Scene> {
   const driver = scriptedDriver({ a: confirms });
-  const says = (what: 'refuse' | number): void => writeFileSync(dir.join('says'), String(what));
-  says('refuse');
+  const setAnswer = (what: 'refuse' | number): void => writeFileSync(dir.join('answer'), String(what));
+  setAnswer('refuse');
   const run = ['sh', '-c', script, 'sh', dir.path, '{current}'] as const;
   const probe: ProbeConfig = { run, timeoutMs: 10_000, sandbox: 'off', retry: 0 };
   const bundles = [{ name: 'access', bake: { forMs: 0, restarts: 2 } }];
@@ -39,7 +39,7 @@ async function scene(dir: TempDir): Promise<Scene> {
   await test.publish('access', { 'policy.yaml': 'v1' }, { serial: 1 });
   assert.equal((await test.pull()).confirmed, true);
   return {
-    ...{ test, driver, says },
+    ...{ test, driver, setAnswer },
     worker: () => test.host.ledger.read().workers['ns/a'],
     levels: () => workerFindings(test.host).map(({ code, level }) => `${level} ${code}`),
     askOnce: async () => {
@@ -59,8 +59,8 @@ async function refused({ test }: Scene): Promise<void> {
   assert.deepEqual([outcome, confirmed, workers[0]?.state], ['rolled-back', false, 'notified']);
 }
 
-describe('a worker that a refusal led back', () => {
-  it('is notified, and confirmed by a second right answer, 30 s later', async () => {
+describe('a worker after a restore', () => {
+  it('is notified, and confirmed by a second right answer 30 s later', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
@@ -72,51 +72,51 @@ describe('a worker that a refusal led back', () => {
     assert.deepEqual(one.levels(), []);
   });
 
-  it('is notified again where the second answer is wrong, and then proved by the next one', async () => {
+  it('is notified again when the second answer is wrong, and confirmed by the next right one', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
     await refused(one);
     const { length } = one.driver.notified;
-    one.says(1);
+    one.setAnswer(1);
     await one.askOnce();
     assert.equal(one.worker()?.state, 'pending');
-    one.says(0);
+    one.setAnswer(0);
     await settle(one.test.host, { ignoreBackoff: false });
     assert.deepEqual([one.driver.notified.length, one.worker()?.state], [length + 1, 'notified']);
     await one.askOnce();
     assert.equal(one.worker()?.state, 'confirmed');
   });
 
-  it('is a critical finding where the answer after that is wrong too', async () => {
+  it('is a critical finding when the next answer is wrong too', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
     await refused(one);
-    one.says(1);
+    one.setAnswer(1);
     await one.askOnce();
     assert.deepEqual(one.levels(), ['warning PROBE_CHANGED']);
-    one.says(0);
+    one.setAnswer(0);
     await settle(one.test.host, { ignoreBackoff: false });
-    one.says(1);
+    one.setAnswer(1);
     await one.askOnce();
     assert.deepEqual(one.levels(), ['critical PROBE_CHANGED']);
   });
 
-  it('stays notified while the probe is silent, and is asked again', async () => {
+  it('stays notified while its probe is silent, and is probed again', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
     await refused(one);
-    one.says(75);
+    one.setAnswer(75);
     await one.askOnce();
     assert.equal(one.worker()?.state, 'notified');
-    one.says(0);
+    one.setAnswer(0);
     assert.ok((await one.askOnce()) >= 30);
     assert.equal(one.worker()?.state, 'confirmed');
   });
 
-  it('is not confirmed by a pull before the time, and is by one after it, without an agent', async () => {
+  it('is not confirmed by a pull before 30 s, and is confirmed by a later one, without an agent', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
@@ -129,12 +129,12 @@ describe('a worker that a refusal led back', () => {
   });
 });
 
-describe('a worker that a rollback of a person led back', () => {
-  it('is notified until the second right answer, and the exit code is 4', async () => {
+describe('a worker after a rollback by an operator', () => {
+  it('is notified until the second right answer, with exit code 4', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
-    one.says(0);
+    one.setAnswer(0);
     await one.test.publish('access', { 'policy.yaml': 'v2' }, { serial: 2 });
     assert.equal((await one.test.pull()).confirmed, true);
     const { signal } = new AbortController();

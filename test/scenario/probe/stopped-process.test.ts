@@ -1,5 +1,5 @@
-// A probe with a time limit of its own, whose worker a person has stopped (SIGSTOP, a debugger): it exits as if the answer were
-// wrong, in an activation, on a way back and in a bake time. The process is a real one.
+// The worker of a probe is stopped by a person (SIGSTOP, a debugger), and the probe has a timeout of its own: it exits as for a
+// wrong answer, in an activation, in a restore and in a bake time. The process is a real one.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -16,26 +16,26 @@ type Signal = 'SIGSTOP' | 'SIGCONT';
 interface Scene extends Disposable {
   readonly host: BakingHost;
   readonly send: (signal: Signal) => void;
-  /** What the probe does from now on: a command of a shell, which finds the process in $pid and the policy in $policy. */
-  readonly says: (command: string) => void;
+  /** Sets the shell command of the probe, which gets the process in $pid and the policy in $policy. */
+  readonly setProbe: (command: string) => void;
 }
 
-/** Right where the process runs: what a client sees that gives up after a while. */
-const asksTheProcess = 'test "$(cut -d" " -f3 /proc/$pid/stat)" = S';
+/** Succeeds while the process runs, like a client with a timeout. */
+const isRunningCommand = 'test "$(cut -d" " -f3 /proc/$pid/stat)" = S';
 
 /** Release 1 has settled. */
 async function onOne(retry?: number): Promise<Scene> {
   const dir = tempDir();
   const worker: ChildProcess = spawn('sleep', ['600'], { stdio: 'ignore' });
-  const says = (command: string): void =>
-    writeFileSync(dir.join('says'), `pid=${worker.pid} policy=$1\n${command}\n`);
-  says('exit 0');
+  const setProbe = (command: string): void =>
+    writeFileSync(dir.join('probe.sh'), `pid=${worker.pid} policy=$1\n${command}\n`);
+  setProbe('exit 0');
   const driver = Object.assign(supervisedDriver(['a']), {
     pid: async () => worker.pid,
     liveness: async () => 'alive' as const,
   });
   driver.workers.set('a', () => notified('has the signal'));
-  const run = ['sh', dir.join('says'), '{current}'] as const;
+  const run = ['sh', dir.join('probe.sh'), '{current}'] as const;
   const probe = {
     run,
     timeoutMs: 10 * second,
@@ -50,7 +50,7 @@ async function onOne(retry?: number): Promise<Scene> {
     host[Symbol.dispose]();
     dir[Symbol.dispose]();
   };
-  return { host, send: (signal) => worker.kill(signal), says, [Symbol.dispose]: end };
+  return { host, send: (signal) => worker.kill(signal), setProbe, [Symbol.dispose]: end };
 }
 
 async function askForEightMinutes(host: BakingHost): Promise<void> {
@@ -68,10 +68,10 @@ async function askForEightMinutes(host: BakingHost): Promise<void> {
 
 describe('a release that is activated while its worker is stopped', () => {
   for (const retry of [undefined, 0]) {
-    it(`stays active and unconfirmed, with retry: ${retry}, and is confirmed after the worker goes on`, async () => {
+    it(`stays active and unconfirmed, with retry: ${retry}, and is confirmed after the worker continues`, async () => {
       using scene = await onOne(retry);
-      const { host, send, says } = scene;
-      says(asksTheProcess);
+      const { host, send, setProbe } = scene;
+      setProbe(isRunningCommand);
       send('SIGSTOP');
       const beganMs = host.test.clock.nowMs();
       const { outcome, confirmed, problems } = await host.take(2);
@@ -83,7 +83,7 @@ describe('a release that is activated while its worker is stopped', () => {
       assert.match(problems[0]?.message ?? '', /stopped/);
       assert.ok(
         host.test.clock.nowMs() - beganMs < 10 * second,
-        'the deadline of the probe is not waited for',
+        'the move does not wait for the deadline of the probe',
       );
       send('SIGCONT');
       await host.test.pull();
@@ -91,41 +91,41 @@ describe('a release that is activated while its worker is stopped', () => {
     });
   }
 
-  it('is refused where the worker runs and the answer is wrong', async () => {
+  it('is refused when the worker runs and the answer is wrong', async () => {
     using scene = await onOne(0);
-    scene.says('test "$(cat "$policy/access/f")" = 1');
+    scene.setProbe('test "$(cat "$policy/access/f")" = 1');
     const { outcome, problems } = await scene.host.take(2);
     assert.deepEqual([outcome, problems[0]?.code], ['rolled-back', 'PROBE_FAILED']);
   });
 });
 
-describe('a way back while a worker is stopped', () => {
-  it('ends on the release before, and does not block the host', async () => {
+describe('a restore while a worker is stopped', () => {
+  it('activates the release before, and does not block the host', async () => {
     using scene = await onOne(0);
-    // The worker runs while release 2 is refused; a person stops it before the probe of the way back.
+    // The worker runs while release 2 is refused; a person stops it before the probe of the restore.
     // The kernel stops a process a moment after `kill` has ended.
     const stop = 'kill -STOP $pid; until grep -q "^State:.T" "/proc/$pid/status"; do :; done';
-    scene.says(`test "$(cat "$policy/access/f")" = 1 && { ${stop}; }\nexit 1`);
+    scene.setProbe(`test "$(cat "$policy/access/f")" = 1 && { ${stop}; }\nexit 1`);
     const { outcome, problems } = await scene.host.take(2);
     assert.deepEqual([outcome, problems[0]?.code, scene.host.active()], ['rolled-back', 'PROBE_FAILED', '1']);
     assert.equal(scene.host.test.host.ledger.read().blocked, undefined);
   });
 });
 
-describe('a release in its bake time whose worker is stopped', () => {
-  it('is taken back by the same answers where the worker runs', async () => {
+describe('a release in its bake time with a stopped worker', () => {
+  it('is rolled back by the same answers when the worker runs', async () => {
     using scene = await onOne();
-    const { host, says } = scene;
+    const { host, setProbe } = scene;
     await host.take(2);
-    says('exit 1');
+    setProbe('exit 1');
     await askForEightMinutes(host);
     assert.equal(host.active(), '1');
   });
 
-  it('is not taken back by wrong answers of its probe', async () => {
+  it('is not rolled back by wrong answers of its probe', async () => {
     using scene = await onOne();
-    const { host, send, says } = scene;
-    says(asksTheProcess);
+    const { host, send, setProbe } = scene;
+    setProbe(isRunningCommand);
     await host.take(2);
     send('SIGSTOP');
     await askForEightMinutes(host);
