@@ -1,4 +1,4 @@
-// A release after its activation: it settles, or evidence of failure within its bake time takes it back.
+// A release after its activation: it settles, or evidence of failure within its bake time causes an automatic rollback.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -22,7 +22,7 @@ describe('a release within its bake time', () => {
     );
   });
 
-  it('is taken back when its worker crashes 40 s after the activation', async () => {
+  it('is rolled back when its worker crashes 40 s after the activation', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -47,7 +47,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.test.host.ledger.read().bakes, undefined, 'a settled release has no bake time');
   });
 
-  it('is tried once more after a bake time when its worker died, then after refusals.retry', async () => {
+  it('is retried once after a bake time when its worker died, then after refusals.retry', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -57,7 +57,7 @@ describe('a release within its bake time', () => {
     assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
     await baking.pass(bakeMs);
     assert.deepEqual([(await baking.test.pull()).outcome, baking.active()], ['activated', '2']);
-    // The crash before is attributed to the first try, and excuses nothing.
+    // The crash before is attributed to the first attempt, and does not count as a crash before the release.
     await baking.pass(20 * second);
     baking.driver.replace('a');
     await baking.pass(2 * second);
@@ -66,7 +66,7 @@ describe('a release within its bake time', () => {
     assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
   });
 
-  it('is not at fault for a crash right before its activation, which the next look finds', async () => {
+  it('is not at fault for a crash right before its activation, which the next observation finds', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 70 * second);
@@ -82,7 +82,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('stays when its worker ends as its supervisor was asked to', async () => {
+  it('stays when its supervisor ends its worker on request', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -96,7 +96,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });
 
-  it('stays when its worker crashed as often before the swap', async () => {
+  it('stays when its worker crashed equally often before the swap', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -125,7 +125,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('stays when a person restarts a worker twice and nothing records why it ended', async () => {
+  it('stays when a person restarts a worker twice and no supervisor records the cause', async () => {
     using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -138,7 +138,7 @@ describe('a release within its bake time', () => {
     assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
   });
 
-  it('is taken back when a worker is replaced again and again and nothing records why', async () => {
+  it('is rolled back when a worker is replaced repeatedly and no supervisor records the cause', async () => {
     using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -152,7 +152,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.restores[0]?.result.problems[0]?.facts['cause'], 'WORKER_DIED');
   });
 
-  it('is taken back in a pause, which only keeps new policy out', async () => {
+  it('is rolled back in a pause, which only prevents new releases', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -252,7 +252,7 @@ describe('the last release that settled', () => {
     assert.deepEqual([end.result.outcome, baking.active()], ['activated', '1']);
   });
 
-  it('is kept and restored by a rollback after 22 releases that did not', async () => {
+  it('is retained, and a rollback after 22 unsettled releases activates it', async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -266,7 +266,7 @@ describe('the last release that settled', () => {
     assert.deepEqual([end.result.outcome, baking.active()], ['activated', '1']);
   });
 
-  it('is restored when the newest of 22 releases crashes', async () => {
+  it('is active again when the newest of 22 releases crashes', async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -279,7 +279,7 @@ describe('the last release that settled', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('is not restored when it was withdrawn: the newest older generation that is allowed is', async () => {
+  it('is not activated again when it was withdrawn, in contrast to the newest older generation that is allowed', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);

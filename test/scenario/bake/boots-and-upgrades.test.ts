@@ -1,4 +1,4 @@
-// Releases over boots of the host and an upgrade of Writ: what a start learns about them.
+// A start after a boot of the host or an upgrade of Writ: its effect on releases in their bake time.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ import { setLedger } from '../../kit/host/set-ledger.js';
 
 const second = 1000;
 
-/** Of a swap that did not come to its link: recovery discards it. */
+/** The journal of a swap that did not reach its link: recovery discards it. */
 const swapBeforeItsLink: Journal = {
   ...{ writ: 1, cycle: 'c-1', from: 2, to: 9, direction: 'forward', startedAtMs: 0, kind: 'update' },
 };
 
-/** A start after a boot; `abrupt` leaves what a power cut leaves. */
+/** A start after a boot; `abrupt` leaves the state of a power cut. */
 function boot({ test }: BakingHost, how: 'orderly' | 'abrupt' | 'in a swap'): Promise<StartEnd> {
   const host = test.reopen();
   const { ledger, paths } = host;
@@ -40,7 +40,7 @@ async function baking(): Promise<BakingHost> {
 }
 
 describe('a release in its bake time', () => {
-  it('is taken back at the second boot without an orderly shutdown, before workers are notified', async () => {
+  it('is rolled back at the second boot without an orderly shutdown, before workers are notified', async () => {
     using host = await baking();
     assert.equal((await boot(host, 'abrupt')).restored, undefined);
     assert.equal(host.active(), '2');
@@ -59,14 +59,14 @@ describe('a release in its bake time', () => {
     assert.equal(host.active(), '2');
   });
 
-  it('stays where the power went twice within a swap to another one: the crash rules judge that', async () => {
+  it('stays after two power cuts within a swap to another release, which the rules of crashes cover', async () => {
     using host = await baking();
     for (let boots = 0; boots < 3; boots += 1)
       assert.equal((await boot(host, 'in a swap')).restored, undefined);
     assert.equal(host.active(), '2');
   });
 
-  it('stays where the agent was killed twice in one boot', async () => {
+  it('stays when the agent was killed twice in one boot', async () => {
     using host = await baking();
     for (let kills = 0; kills < 3; kills += 1) {
       fs.mkdirSync(join(host.test.host.paths.staging, 'c-1'));
@@ -76,7 +76,7 @@ describe('a release in its bake time', () => {
     assert.equal(host.active(), '2');
   });
 
-  it('is taken back by the next start where the agent was killed between the evidence and the restore', async () => {
+  it('is rolled back by the next start when the agent was killed between the evidence and the rollback', async () => {
     using host = await baking();
     const { ledger } = host.test.host;
     const bake = ledger.read().bakes?.['access'];
@@ -94,8 +94,8 @@ describe('a release in its bake time', () => {
   });
 });
 
-describe('a host that 0.1.0 left', () => {
-  it('has its releases settled, unobserved, where they were active for longer than the bake time', async () => {
+describe('a host after an upgrade from 0.1.0', () => {
+  it('has releases settled unobserved that were active for longer than the bake time', async () => {
     using host = await baking();
     const { ledger } = host.test.host;
     setLedger(ledger, {

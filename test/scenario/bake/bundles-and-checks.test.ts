@@ -1,4 +1,5 @@
-// What goes back with a release that failed in its bake time: by bundle, by set, and only where the host's own checks accept it.
+// The extent of an automatic rollback after a failure in the bake time: by bundle, by set, and only to a release that the checks of
+// the host accept.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +38,7 @@ function refusing(path: string): CheckConfig {
 }
 
 describe('a worker that dies within the bake time of two bundles', () => {
-  it('takes back the one that it uses, and leaves the other', async () => {
+  it('causes a rollback of the bundle that it uses, and not of the other', async () => {
     using host = bakingHost(supervisedDriver(['a']), {
       bundles: two,
       groups: { app: { config: { uses: ['access'] } } },
@@ -55,7 +56,7 @@ describe('a worker that dies within the bake time of two bundles', () => {
     assert.equal(host.test.host.ledger.read().settledReleases?.['dns']?.[0]?.serial, 2);
   });
 
-  it('takes back both where it uses both: nobody knows which of them it died of', async () => {
+  it('causes a rollback of both when it uses both, because either can be the cause', async () => {
     using host = bakingHost(supervisedDriver(['a']), {
       bundles: two,
       groups: { app: { config: { uses: ['access', 'dns'] } } },
@@ -71,7 +72,7 @@ describe('a worker that dies within the bake time of two bundles', () => {
     assert.deepEqual(both(host), ['1', '1']);
   });
 
-  it('takes back the whole set of a bundle, as it settled together', async () => {
+  it('causes a rollback of the complete set of its bundle, to the releases that settled together', async () => {
     using host = bakingHost(supervisedDriver(['a']), {
       bundles: two,
       groups: { app: { config: { uses: ['access'] } } },
@@ -103,8 +104,8 @@ describe('a worker that dies within the bake time of two bundles', () => {
   });
 });
 
-describe('a restore', () => {
-  it('does not lead to what a check refuses, and is tried again after a minute', async () => {
+describe('an automatic rollback', () => {
+  it('does not activate a release that a check refuses, and is retried after a minute', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     const gate = join(host.test.directory, 'closed');
     const bundle = host.test.host.config.bundles[0];
@@ -124,7 +125,7 @@ describe('a restore', () => {
     assert.equal(host.active(), '1');
   });
 
-  it('does not lead to a tree that was changed on disk', async () => {
+  it('does not activate a tree that was changed on disk', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
     await host.pass(bakeMs + 10 * second);
@@ -136,7 +137,7 @@ describe('a restore', () => {
     assert.deepEqual([host.active(), host.restores.length], ['2', 0]);
   });
 
-  it('counts nothing of what died on the way to a refused release against the one before', async () => {
+  it('does not count workers that died during a refused swap against the release before', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
     await host.pass(bakeMs + 10 * second);
@@ -153,8 +154,8 @@ describe('a restore', () => {
   });
 });
 
-describe('a look at the workers', () => {
-  it('is not noted where a way back came between the question and the note', async () => {
+describe('an observation of the workers', () => {
+  it('is discarded when a restore happened before it was recorded', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     const { test, driver } = host;
     await host.take(1);
@@ -181,7 +182,7 @@ describe('a look at the workers', () => {
   });
 });
 
-describe('a release that a person keeps', () => {
+describe('a release that an operator keeps', () => {
   it('counts as settled at once, with evidence of failure or without', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
@@ -195,7 +196,7 @@ describe('a release that a person keeps', () => {
     assert.deepEqual([host.active(), host.restores.length], ['2', 0]);
   });
 
-  it('keeps its bake time where the pull did not end well', async () => {
+  it('keeps its bake time when the pull failed', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
     keepActive(host.test.host, { outcome: 'failed' }, 'anna');
@@ -203,8 +204,8 @@ describe('a release that a person keeps', () => {
   });
 });
 
-describe('a ledger that was lost and made again', () => {
-  it('has its release bake from then on, because nobody knows how long it was active', async () => {
+describe('a ledger that was lost and rebuilt', () => {
+  it('starts the bake time of its release, because the time of the activation is unknown', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
     const lost = {

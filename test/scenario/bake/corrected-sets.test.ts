@@ -1,4 +1,4 @@
-// A set of bundles that moves together, of which one release fails and is corrected.
+// One release of a set of bundles fails and is corrected.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
@@ -31,7 +31,7 @@ async function crash(host: BakingHost): Promise<void> {
 
 const both = (serial: number): Published => ({ access: { serial }, dns: { serial } });
 
-/** Release 1 of both has settled, and 2 and 3 of both were taken back. */
+/** Release 1 of both has settled, and 2 and 3 of both were rolled back. */
 async function failingSet(uses: readonly string[]): Promise<BakingHost> {
   const host = hostWithSet(uses);
   await publish(host, both(1));
@@ -47,20 +47,20 @@ async function failingSet(uses: readonly string[]): Promise<BakingHost> {
 const activeIn = ({ test }: BakingHost): string[] => [test.read('access/f'), test.read('dns/f')];
 const codesIn = ({ problems }: CycleResult): string[] => problems.map(({ code }) => code);
 
-describe('a set of which a release is corrected', () => {
-  it('waits as any other without a correction', async () => {
+describe('a set with a corrected release', () => {
+  it('waits like any other set without a correction', async () => {
     using host = await failingSet(['access', 'dns']);
     assert.deepEqual(codesIn(await publish(host, both(4)))[0], 'BAKE_GAP');
     assert.deepEqual(activeIn(host), ['1', '1']);
   });
 
-  it('waits for the member without a correction, where the worker that died uses both', async () => {
+  it('waits for the member without a correction when the dead worker uses both', async () => {
     using host = await failingSet(['access', 'dns']);
     const waiting = await publish(host, { access: { serial: 4, fixes: 3 }, dns: { serial: 4 } });
     assert.deepEqual([codesIn(waiting)[0], activeIn(host)], ['BAKE_GAP', ['1', '1']]);
   });
 
-  it('becomes active at once where both members are corrections, and settles as a whole', async () => {
+  it('becomes active at once when both members are corrections, and settles together', async () => {
     using host = await failingSet(['access', 'dns']);
     const corrections = { access: { serial: 4, fixes: 3 }, dns: { serial: 4, fixes: 3 } };
     assert.equal((await publish(host, corrections)).outcome, 'activated');
@@ -71,13 +71,13 @@ describe('a set of which a release is corrected', () => {
     assert.equal(unsettled, undefined);
   });
 
-  it('becomes active with the correction of the one that failed, where the worker that died does not use the other', async () => {
+  it('becomes active with the correction of the failed member when the dead worker does not use the other', async () => {
     using host = await failingSet(['access']);
     const corrected = await publish(host, { access: { serial: 4, fixes: 3 } });
     assert.deepEqual([corrected.outcome, activeIn(host)], ['activated', ['4', '3']]);
   });
 
-  it('is not activated again with the release that failed, where the other is not remembered as refused', async () => {
+  it('is not activated again with the failed release when the other member has no recorded refusal', async () => {
     using host = await failingSet(['access']);
     const { bundles } = await host.test.pull();
     assert.deepEqual(
@@ -92,7 +92,7 @@ describe('a set of which a release is corrected', () => {
     assert.deepEqual([...new Set(refusals.map(({ bundle }) => bundle))], ['access']);
   });
 
-  it('is taken back as a whole, where a correction of it fails', async () => {
+  it('is rolled back together when a correction fails', async () => {
     using host = await failingSet(['access', 'dns']);
     await publish(host, { access: { serial: 4, fixes: 3 }, dns: { serial: 4, fixes: 3 } });
     await crash(host);

@@ -1,4 +1,4 @@
-// Releases that name the release that they correct, on a host on which releases fail again and again.
+// Releases that name the release that they correct, on a host with repeated failures of releases.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function crash(baking: BakingHost): Promise<void> {
   await baking.pass(2 * second);
 }
 
-/** A host of which release 1 settled, and of which 2 and 3 were taken back. */
+/** On this host release 1 settled, and 2 and 3 were rolled back. */
 async function failingHost(): Promise<BakingHost> {
   const baking = bakingHost(supervisedDriver(['a']));
   await baking.take(1);
@@ -38,7 +38,7 @@ async function failingHost(): Promise<BakingHost> {
 const codeOf = ({ problems }: CycleResult): string | undefined => problems[0]?.code;
 
 describe('a release that corrects another one', () => {
-  it('does not wait where the other was taken back, and ends the gap', async () => {
+  it('does not wait when the other release was rolled back, and ends the gap', async () => {
     using baking = await failingHost();
     assert.equal(codeOf(await baking.take(4)), 'BAKE_GAP');
     assert.equal((await correct(baking, 5, 3)).outcome, 'activated');
@@ -49,21 +49,21 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined);
   });
 
-  it('is in the result, which the history has, with the serial that it corrects', async () => {
+  it('is in the result and in the history with the serial that it corrects', async () => {
     using baking = await failingHost();
     const fixesOf = ({ bundles }: CycleResult) => bundles.map(({ toSerial, fixes }) => [toSerial, fixes]);
     assert.deepEqual(fixesOf(await baking.take(4)), [[4, undefined]]);
     assert.deepEqual(fixesOf(await correct(baking, 5, 3)), [[5, 3]]);
   });
 
-  it('waits like an ordinary release where the corrected one was never in use', async () => {
+  it('waits like an ordinary release when the corrected release was never active', async () => {
     using baking = await failingHost();
     const waiting = await correct(baking, 5, 4);
     assert.deepEqual([waiting.exitCode, codeOf(waiting), baking.active()], [8, 'BAKE_GAP', '1']);
     assert.equal(baking.test.host.ledger.read().unsettled?.['access']?.corrections, undefined);
   });
 
-  it('does not wait for the bake of the other, and is not replaced within its own', async () => {
+  it('does not wait for the bake time of the other release, and is not replaced within its own', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     let serial = 1;
     for (; serial <= 6; serial += 1) {
@@ -72,12 +72,12 @@ describe('a release that corrects another one', () => {
     }
     assert.equal(codeOf(await baking.take(7)), 'BAKE_GAP');
     assert.equal((await correct(baking, 8, 6)).outcome, 'activated');
-    assert.equal(codeOf(await baking.take(9)), 'BAKE_GAP', 'what comes by itself does not replace it');
+    assert.equal(codeOf(await baking.take(9)), 'BAKE_GAP', 'a release without a request does not replace it');
     await baking.pass(bakeMs + 10 * second);
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 8);
   });
 
-  it('bakes in full, and is taken back like an ordinary release', async () => {
+  it('has its full bake time, and is rolled back like an ordinary release', async () => {
     using baking = await failingHost();
     await correct(baking, 4, 3);
     await crash(baking);
@@ -86,7 +86,7 @@ describe('a release that corrects another one', () => {
     assert.equal(codeOf(await baking.test.pull()), 'REMEMBERED_REFUSAL');
   });
 
-  it('passes three times at most until a release settles, where each fails and corrects the one before', async () => {
+  it('skips the gap at most three times until a release settles, when each correction fails', async () => {
     using baking = await failingHost();
     const swaps: number[] = [];
     for (let serial = 4; serial < 20; serial += 1) {
@@ -95,7 +95,7 @@ describe('a release that corrects another one', () => {
       swaps.push(serial);
       await crash(baking);
     }
-    // Three corrections, and one release more after the last of them ended the gap: the second restore begins it again.
+    // Three corrections, and one more release after the last of them ended the gap: the second rollback starts it again.
     assert.deepEqual(swaps, [4, 5, 6, 7]);
     assert.equal(codeOf(await correct(baking, 20, 7)), 'BAKE_GAP');
     await baking.pass(310 * second);
@@ -104,7 +104,7 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined, 'a settled release ends the count');
   });
 
-  it('does not wait where the other is in the memory of refusals, and was never in use', async () => {
+  it('does not wait when the other release has a recorded refusal and was never active', async () => {
     using baking = await failingHost();
     const { host } = baking.test;
     const { refusals } = host.refusals.read();
@@ -114,7 +114,7 @@ describe('a release that corrects another one', () => {
     assert.equal((await correct(baking, 5, 4)).outcome, 'activated');
   });
 
-  it('passes neither a pause nor the refusal of its own tree', async () => {
+  it('overrides neither a pause nor the refusal of its own tree', async () => {
     using baking = await failingHost();
     await baking.test.publish('access', { f: '3' }, { serial: 4, fixes: 3 });
     assert.equal(codeOf(await baking.test.pull()), 'REMEMBERED_REFUSAL');
@@ -125,7 +125,7 @@ describe('a release that corrects another one', () => {
     assert.notEqual(codeOf(paused), 'BAKE_GAP');
   });
 
-  it('is offered in the status by name, and has a kept copy that is whole after an upgrade from 0.1.0', async () => {
+  it('is in the status as offered, and has an intact retained copy after an upgrade from 0.1.0', async () => {
     using baking = await failingHost();
     const { host } = baking.test;
     await correct(baking, 4, 3);
@@ -138,7 +138,7 @@ describe('a release that corrects another one', () => {
     const path = join(host.paths.archives, 'access', release, 'record.json');
     const record = fs.readFileSync(path, 'utf8');
     assert.ok(record.includes('"fixes":3'), record);
-    // As a version that did not know the member has written it.
+    // The record of a version that did not know the member.
     fs.writeFileSync(path, record.replace('"fixes":3', '"notes":3'));
     assert.deepEqual(await lookForDamage(host), []);
   });

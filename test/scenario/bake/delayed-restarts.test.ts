@@ -1,5 +1,5 @@
-// A worker that crashes soon after each start. Its supervisor waits for longer than that before it starts the next process.
-// No supervisor records the ends, as with a pid file.
+// A worker that crashes soon after each start. Its supervisor waits longer than that before it starts the next process.
+// No supervisor records the exits, as with a pid file.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -18,12 +18,12 @@ const reset = { driver: 'scripted', options: {}, timeoutMs: second, min: 1 };
 
 interface Scene extends Disposable {
   readonly host: BakingHost;
-  /** Ends the process of a worker, and starts none. */
+  /** Ends the process of a worker without a successor. */
   end(worker: string): void;
   start(worker: string): void;
 }
 
-/** Release 1 has settled, and release 2 was taken now. */
+/** Release 1 has settled, and release 2 was activated now. */
 async function onTwo(names: readonly string[], restarts = 2): Promise<Scene> {
   const driver: SupervisedDriver = supervisedDriver(names, 'unrecorded');
   const dead = new Set<string>();
@@ -74,16 +74,16 @@ const settledSerial = ({ test: { host } }: BakingHost): number | undefined =>
 
 describe('a worker that is down for longer than it runs', () => {
   for (const delayMs of [6 * second, 12 * second])
-    it(`takes the release back where its restarts come ${delayMs / second} s after its ends`, async () => {
+    it(`causes a rollback of the release when its restarts follow ${delayMs / second} s after its exits`, async () => {
       using scene = await onTwo(['a']);
       for (let crashes = 0; crashes < 6; crashes += 1) await crash(scene, 'a', delayMs);
       assert.deepEqual([scene.host.active(), scene.host.restores.length], ['1', 1]);
     });
 
-  it('takes the release back where it runs only between two observations, and is notified there', async () => {
+  it('causes a rollback of the release when it runs, and is notified, only between two observations', async () => {
     using scene = await onTwo(['a']);
     const { driver, pass, test } = scene.host;
-    // As drivers name it: pid and start time in clock ticks after boot. No kernel has such a pid.
+    // The identity format of drivers: pid and start time in clock ticks after boot. No kernel has such a pid.
     driver.processes.set('a', '4194304@1');
     await scene.host.live(4 * second);
     for (let run = 1; run < 10 && scene.host.active() === '2'; run += 1) {
@@ -96,7 +96,7 @@ describe('a worker that is down for longer than it runs', () => {
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['1', 1]);
   });
 
-  it('takes the release back beside a worker that works, which does not let it settle before', async () => {
+  it('causes a rollback of the release when another worker works, which does not settle the release earlier', async () => {
     using scene = await onTwo(['a', 'b']);
     for (let crashes = 0; crashes < 6; crashes += 1) {
       assert.equal(settledSerial(scene.host), 1);
@@ -105,7 +105,7 @@ describe('a worker that is down for longer than it runs', () => {
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['1', 1]);
   });
 
-  it('does not keep a release from settling for longer than three bake times after it was stopped', async () => {
+  it('delays the settling of a release by at most three bake times after it was stopped', async () => {
     using scene = await onTwo(['a', 'b']);
     await scene.host.pass(2 * second);
     scene.end('a');
@@ -116,8 +116,8 @@ describe('a worker that is down for longer than it runs', () => {
   });
 });
 
-describe('a release that no worker has had for three bake times', () => {
-  it('is neither settled nor taken back, and health is critical until a worker has it', async () => {
+describe('a release that no worker has used for three bake times', () => {
+  it('is neither settled nor rolled back, and health is critical until a worker uses it', async () => {
     using scene = await onTwo(['a']);
     await scene.host.pass(2 * second);
     scene.end('a');

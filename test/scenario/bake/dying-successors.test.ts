@@ -1,5 +1,5 @@
-// A daemon whose process dies some time after each notification, and is started again by its supervisor: Writ must not be what keeps
-// it dying.
+// The process of a daemon dies some time after each notification, and its supervisor restarts it: the notifications of Writ must not
+// keep it in this loop.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
@@ -10,7 +10,7 @@ const second = 1000;
 const diesAfterMs = 20 * second;
 
 interface Dying {
-  /** Lets time pass as an agent lives through it; the daemon dies 20 s after each notification. @returns how often it did */
+  /** Passes time with the rounds of an agent; the daemon dies 20 s after each notification. @returns the number of its deaths */
   live(forMs: number): Promise<number>;
 }
 
@@ -38,7 +38,7 @@ function dying(driver: SupervisedDriver, test: TestHost, pass: (forMs: number) =
 }
 
 describe('a daemon that dies 20 s after each notification', () => {
-  it('dies a few times in 20 minutes, and not each time that its supervisor starts it', async () => {
+  it('dies a few times in 20 minutes, and not after each restart by its supervisor', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using baking = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
     await baking.take(1);
@@ -63,7 +63,7 @@ describe('a daemon that dies 20 s after each notification', () => {
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 1);
   });
 
-  it('is notified at once where a person asks for it', async () => {
+  it('is notified at once on request of an operator', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using baking = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
     await baking.take(1);

@@ -1,5 +1,5 @@
-// A worker whose process ends between its notification and the commit: the successor reads the new policy and its probe is
-// right, so that only the result of the move can name the end.
+// The process of a worker exits between its notification and the commit: the successor reads the new policy and passes its probe,
+// so that only the result of the move can report the exit.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { confirms } from '../../kit/workers/scripted-driver.js';
 
 const second = 1000;
 
-/** The worker takes release 1; at each later notification its process ends in this way. */
+/** The worker loads release 1; at each later notification its process exits in this way. */
 async function endsAtNotification(
   driver: SupervisedDriver,
   how: 'abnormal' | 'clean' | 'unrecorded',
@@ -38,7 +38,7 @@ const named = ({ outcome, warnings }: CycleResult) => [
 ];
 
 describe('a process that ends between its notification and the commit', () => {
-  it('is named by the pull where nothing records why, and the release stays', async () => {
+  it('is reported by the pull when no supervisor records the cause, and the release stays', async () => {
     using baking = await endsAtNotification(supervisedDriver(['a'], 'unrecorded'), 'unrecorded');
     assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 0, 1]]);
     baking.driver.workers.set('a', confirms);
@@ -46,7 +46,7 @@ describe('a process that ends between its notification and the commit', () => {
     assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
   });
 
-  it('is named by the pull where it was recorded as abnormal, and the next look takes the release back', async () => {
+  it('is reported by the pull when it was recorded as abnormal, and the next observation causes a rollback', async () => {
     using baking = await endsAtNotification(supervisedDriver(['a']), 'abnormal');
     assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 1, 0]]);
     baking.driver.workers.set('a', confirms);
@@ -54,31 +54,31 @@ describe('a process that ends between its notification and the commit', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('is named by a rollback as well', async () => {
+  it('is reported by a rollback too', async () => {
     using baking = await endsAtNotification(supervisedDriver(['a'], 'unrecorded'), 'unrecorded');
     await baking.take(2);
     const { result } = await rollBack(baking.test.host, { by: 'anna', signal: new AbortController().signal });
     assert.deepEqual(named(result), ['activated', ['WORKER_RESTARTED', 'app/a', 0, 1]]);
   });
 
-  it('is named where the bundle has no bake time', async () => {
+  it('is reported when the bundle has no bake time', async () => {
     const none = { forMs: 0, restarts: 2 };
     using baking = await endsAtNotification(supervisedDriver(['a']), 'abnormal', none);
     assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 1, 0]]);
   });
 
-  it('is not named where its supervisor was asked to end it', async () => {
+  it('is not reported when its supervisor ended it on request', async () => {
     using baking = await endsAtNotification(supervisedDriver(['a']), 'clean');
     assert.deepEqual(named(await baking.take(2)), ['activated']);
   });
 });
 
-/** Its own supervisor: a second after HUP the process ends, and the next one writes its number into the file. */
+/** Its own supervisor: a second after HUP the process exits, and its successor writes its pid into the file. */
 const dyingDaemon = `while :; do sh -c 'trap "sleep 1; kill -9 $$" HUP; echo $$ > "$0.new"; mv "$0.new" "$0"
   while :; do sleep 0.1; done' "$0"; done`;
 
-describe('writ pull where a daemon dies of its notification and is started again', () => {
-  it('names the worker in its output and in --json, though the probe of the successor is right', async () => {
+describe('writ pull with a daemon that dies of its notification and restarts', () => {
+  it('reports the worker in its output and in --json, although the successor passes its probe', async () => {
     using host = await installHost();
     const pidFile = host.dir.join('run', 'd.pid');
     const daemon = spawn('sh', ['-c', dyingDaemon, pidFile], { stdio: 'ignore', detached: true });

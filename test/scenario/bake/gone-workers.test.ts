@@ -1,4 +1,4 @@
-// A worker that is gone within a bake time: its unit has failed and nothing starts it, or a person has stopped it.
+// A worker that is dead within a bake time: its unit has failed without a restart, or a person has stopped it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withWorkers } from '../../../src/agent/notify/worker-ledger.js';
@@ -15,7 +15,7 @@ function gaveUp({ test }: BakingHost): string[] {
   return problems.filter(({ code }) => code === 'SUPERVISOR_GAVE_UP').map(({ message }) => message);
 }
 
-/** What a reading of the set notes of a worker that is not listed. */
+/** Records the worker as departed, as after an observation of its set without it. */
 function leaveSet({ test: { host } }: BakingHost): void {
   const { ledger, clock } = host;
   const gone = Object.entries(ledger.read().workers).map(
@@ -30,21 +30,21 @@ describe('a release within its bake time', () => {
     ['clean', '2'],
     ['unrecorded', '2'],
   ] as const)
-    it(`is ${active === '1' ? 'taken back' : 'kept'} when its worker is gone and the record of its end is ${how}`, async () => {
+    it(`is ${active === '1' ? 'rolled back' : 'kept'} when its worker is dead and the record of its exit is ${how}`, async () => {
       using baking = bakingHost(supervisedDriver(['a']));
       await baking.take(1);
       await baking.pass(bakeMs + 10 * second);
       await baking.take(2);
       await baking.pass(10 * second);
       baking.driver.replace('a', how);
-      // Its unit has failed, and nothing starts it: it is listed no more before the next look at its record.
+      // Its unit has failed without a restart: it is no longer listed at the next observation of its record.
       baking.driver.processes.delete('a');
       leaveSet(baking);
       await baking.pass(2 * second);
       assert.equal(baking.active(), active);
     });
 
-  it('is taken back when its worker is gone at most looks, and is another process at each of the others', async () => {
+  it('is rolled back when its worker is dead at most observations, and another process at each of the others', async () => {
     using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -62,8 +62,8 @@ describe('a release within its bake time', () => {
   });
 });
 
-describe('a worker that is gone, and whose supervisor gave up', () => {
-  it('is named with the command that starts it, until it is there again', async () => {
+describe('a dead worker without further restarts by its supervisor', () => {
+  it('is reported with the command that starts it, until it runs again', async () => {
     const failure = {
       hasGivenUp: 'yes',
       text: 'app.service is failed',

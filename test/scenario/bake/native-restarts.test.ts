@@ -1,4 +1,4 @@
-// Workers that connect to the agent: which of their reconnections within a bake time are ends of a process. The identities are those
+// Workers that connect to the agent: the reconnections within a bake time that show the exit of a process. The identities are those
 // of the real driver over its socket, the bake time is virtual.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -11,16 +11,16 @@ import { membersAre, type Setup, setUp } from '../../kit/workers/native-group.js
 import { joinAs, type RawWorker } from '../../kit/workers/raw-worker.js';
 
 const second = 1000;
-/** More than Linux ever gives: as the pid of a container that this host does not know. */
+/** Higher than any pid of Linux, like the pid of a container that this host cannot see. */
 const unknownPid = 2 ** 31;
 
-/** A group `app` whose worker `a` connects to agents that come and go. */
+/** A group `app` with a worker `a` that connects to agents, which start and stop. */
 interface NativeWorld extends AsyncDisposable {
   readonly baking: BakingHost;
   restartAgent(): Promise<void>;
-  /** The worker connects, again where it was connected. */
+  /** Connects the worker, or connects it again. */
   connect(pid: number): Promise<void>;
-  /** A process that can be a worker; it ends with the world. */
+  /** A process that can be a worker; it ends with the scene. */
   startProcess(): number;
   ends(): number | undefined;
 }
@@ -37,7 +37,7 @@ function nativeWorld(): NativeWorld {
     await agent?.[Symbol.asyncDispose]();
     await worker?.closed();
     await baking.test.clock.advance(1);
-    // Pauses of the virtual clock end at once: each hello would be late.
+    // Pauses of the virtual clock end at once, so that each hello would be late.
     agent = await setUp(dir, { clock: { ...systemClock, nowMs: () => baking.test.clock.nowMs() } });
   };
   return {
@@ -72,7 +72,7 @@ function nativeWorld(): NativeWorld {
   };
 }
 
-/** Settles release 1, and takes release 2. */
+/** Settles release 1, and activates release 2. */
 async function bakeSecond({ baking }: NativeWorld): Promise<void> {
   await baking.take(1);
   await baking.pass(bakeMs + 10 * second);
@@ -85,7 +85,7 @@ describe('a worker that connects to the agent', () => {
     ['known', 5],
     ['not known', 8],
   ] as const) {
-    it(`keeps its release when the agent restarts ${restarts} times, where its process is ${kind}`, async () => {
+    it(`keeps its release when the agent restarts ${restarts} times and its process is ${kind}`, async () => {
       await using world = nativeWorld();
       const { baking } = world;
       const pid = kind === 'known' ? world.startProcess() : unknownPid;
@@ -104,7 +104,7 @@ describe('a worker that connects to the agent', () => {
     });
   }
 
-  it('has not ended when the same process connects again to the same agent', async () => {
+  it('does not count as dead when the same process connects again to the same agent', async () => {
     await using world = nativeWorld();
     const pid = world.startProcess();
     await world.connect(pid);
@@ -116,7 +116,7 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([world.ends(), world.baking.active()], [0, '2']);
   });
 
-  it('loses its release when its process is replaced again and again, also between two agents', async () => {
+  it('causes a rollback when its process is replaced repeatedly, also between two agents', async () => {
     await using world = nativeWorld();
     await world.connect(world.startProcess());
     await bakeSecond(world);
@@ -131,7 +131,7 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
   });
 
-  it('loses its release when its process is replaced four times, each after its notification', async () => {
+  it('causes a rollback when its process is replaced four times, each after its notification', async () => {
     const driver = Object.assign(supervisedDriver(['a'], 'unrecorded'), { mayComeForMs: () => 0 });
     using baking = bakingHost(driver);
     await baking.take(1);
@@ -146,7 +146,7 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
   });
 
-  it('loses its release when it connects again and again, where its process is not known', async () => {
+  it('causes a rollback when it reconnects repeatedly and its process is unknown', async () => {
     await using world = nativeWorld();
     await world.connect(unknownPid);
     await bakeSecond(world);

@@ -1,5 +1,5 @@
-// A probe that a release has passed, and that is not answered in time any more within its bake time: by a worker that uses a whole
-// processor, by one that a person stopped, by one that is gone.
+// A release has passed its probe, and the probe times out later within its bake time: the worker uses a complete processor, is
+// stopped by a person, or is dead.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,22 +26,22 @@ const timedOut: HookVerdict = { kind: 'broken', reason: 'timed out', isTimedOut:
 interface Scene extends Disposable {
   readonly host: BakingHost;
   readonly worker: ChildProcess;
-  /** What the probe does from now on: a command of a shell. */
-  readonly says: (command: string) => void;
-  /** Asks the probe once. @returns its answer, which nothing has followed from */
+  /** Sets the shell command of the probe. */
+  readonly setProbe: (command: string) => void;
+  /** Runs the probe once. @returns its answer, which had no effect */
   readonly ask: () => Promise<ProbeAnswer | undefined>;
-  /** Lets such answers come, 60 s apart, and looks at the bakes after each. */
+  /** Records such answers, 60 s apart, and observes the bake times after each. */
   readonly answerProbe: (times: number, verdict: HookVerdict, isOverdue: boolean) => Promise<void>;
 }
 
 /** Release 1 has settled, and release 2 has passed its probe. */
 async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'> = {}): Promise<Scene> {
   const dir = tempDir();
-  const says = (command: string): void => fs.writeFileSync(dir.join('says'), command);
-  says('exit 0');
+  const setProbe = (command: string): void => fs.writeFileSync(dir.join('probe.sh'), command);
+  setProbe('exit 0');
   const worker = spawn('sleep', ['600'], { stdio: 'ignore' });
   const driver = Object.assign(supervisedDriver(['a']), { pid: async () => worker.pid });
-  const probe = { run: ['sh', dir.join('says')] as const, timeoutMs, sandbox: 'off' } as const;
+  const probe = { run: ['sh', dir.join('probe.sh')] as const, timeoutMs, sandbox: 'off' } as const;
   const host = bakingHost(driver, { groups: { app: { config: { probe } } }, ...more });
   const { test } = host;
   await host.take(1);
@@ -74,37 +74,37 @@ async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'>
     host[Symbol.dispose]();
     dir[Symbol.dispose]();
   };
-  return { host, worker, says, ask, answerProbe, [Symbol.dispose]: end };
+  return { host, worker, setProbe, ask, answerProbe, [Symbol.dispose]: end };
 }
 
-describe('a probe that is not answered in time', () => {
-  it('is overdue within a bake time, where its process runs', async () => {
+describe('a probe that times out', () => {
+  it('is overdue within a bake time when its process runs', async () => {
     using scene = await onTwo();
-    scene.says('sleep 30');
+    scene.setProbe('sleep 30');
     assert.equal((await scene.ask())?.isOverdue, true);
     scene.worker.kill('SIGSTOP');
     assert.equal((await scene.ask())?.isOverdue, false, 'a person has stopped it');
     scene.worker.kill('SIGKILL');
     await once(scene.worker, 'exit');
-    assert.equal((await scene.ask())?.isOverdue, false, 'it is gone');
+    assert.equal((await scene.ask())?.isOverdue, false, 'it is dead');
   });
 
-  it('is not overdue where it answers "not now"', async () => {
+  it('is not overdue when it answers "not now"', async () => {
     using scene = await onTwo(60 * second);
-    scene.says('exit 75');
+    scene.setProbe('exit 75');
     assert.equal((await scene.ask())?.isOverdue, false);
   });
 
-  it('is a finding alone after the bake time', async () => {
+  it('is only a finding after the bake time', async () => {
     using scene = await onTwo();
     await scene.host.pass(bakeMs + 4 * second);
-    scene.says('sleep 30');
+    scene.setProbe('sleep 30');
     assert.equal((await scene.ask())?.isOverdue, false);
   });
 });
 
-describe('a release whose probe gives no answer', () => {
-  it('settles unobserved: silence is no failure, and no proof', async () => {
+describe('a release with a silent probe', () => {
+  it('settles unobserved, because silence is neither a failure nor a confirmation', async () => {
     using scene = await onTwo();
     const settled = () => scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
     await scene.answerProbe(bakeMs / (60 * second) + 2, timedOut, false);
@@ -113,7 +113,7 @@ describe('a release whose probe gives no answer', () => {
     assert.deepEqual([settled()?.serial, settled()?.isObserved, scene.host.active()], [2, false, '2']);
   });
 
-  it('settles observed where the probe is right for the bake time', async () => {
+  it('settles observed when the probe passes for the bake time', async () => {
     using scene = await onTwo();
     await scene.answerProbe(3, timedOut, false);
     await scene.answerProbe(bakeMs / (60 * second) + 1, right, false);
@@ -123,7 +123,7 @@ describe('a release whose probe gives no answer', () => {
 });
 
 describe('a probe on a full disk', () => {
-  it('takes a release back whose wrong answers the disk could not take', async () => {
+  it('causes a rollback, although the disk could not store its wrong answers', async () => {
     let isFull = false;
     const before = (): void => {
       if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -139,8 +139,8 @@ describe('a probe on a full disk', () => {
   });
 });
 
-describe('a release whose probe is overdue', () => {
-  it('is taken back after six times in a row', async () => {
+describe('a release with an overdue probe', () => {
+  it('is rolled back after six times in a row', async () => {
     using scene = await onTwo();
     await scene.answerProbe(5, timedOut, true);
     assert.equal(scene.host.active(), '2');
@@ -149,7 +149,7 @@ describe('a release whose probe is overdue', () => {
     assert.equal(scene.host.restores[0]?.result.problems[0]?.facts['cause'], 'PROBE_FAILED');
   });
 
-  it('stays where the probe is right in between, or nobody can answer it', async () => {
+  it('stays when the probe passes in between, or when no process can answer it', async () => {
     using scene = await onTwo();
     await scene.answerProbe(5, timedOut, true);
     await scene.answerProbe(1, right, false);
@@ -160,10 +160,10 @@ describe('a release whose probe is overdue', () => {
   });
 });
 
-describe('a worker with a failing probe, in a release that a person keeps', () => {
+describe('a worker with a failing probe, in a release that an operator keeps', () => {
   it('is notified again a minute after its last notification', async () => {
     using scene = await onTwo();
-    scene.says('exit 1');
+    scene.setProbe('exit 1');
     const { test, driver } = scene.host;
     await scene.answerProbe(3, { kind: 'refused', reason: 'exit 1' }, false);
     await settleInTurn(test.host);
@@ -176,10 +176,10 @@ describe('a worker with a failing probe, in a release that a person keeps', () =
   });
 });
 
-describe('a person who pulls several times within seconds', () => {
+describe('an operator with several pulls within seconds', () => {
   it('keeps a release with a failing probe, because wrong answers count at the times of the probe', async () => {
     using scene = await onTwo();
-    scene.says('exit 1');
+    scene.setProbe('exit 1');
     const { test } = scene.host;
     const wrong = () => test.host.ledger.read().workers['app/a']?.probed?.wrong;
     await scene.answerProbe(1, { kind: 'refused', reason: 'exit 1' }, false);
@@ -191,7 +191,7 @@ describe('a person who pulls several times within seconds', () => {
     await test.clock.advance(44 * second);
     await test.pull();
     assert.equal(wrong(), 2, 'a tenth of the bake time has passed');
-    scene.says('exit 0');
+    scene.setProbe('exit 0');
     await test.pull();
     assert.equal(wrong(), undefined);
   });

@@ -1,4 +1,4 @@
-// `writ pull --settled` as a pipeline runs it on a host: with an agent, without one, and with a worker that a release kills.
+// `writ pull --settled` as a pipeline runs it on a host: with an agent, without an agent, and with a worker that a release kills.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 import { serveDirectory } from '../../kit/net/serve-repository.js';
 
-/** A host with release 2 of `dns-edge` unpulled, and this bake time. */
+/** A host before the pull of release 2 of `dns-edge`, with this bake time. */
 function bakingFor(installed: InstalledHost, time: string): InstalledHost {
   const host = copyHost(installed);
   host.configure({ bundles: [{ name: 'dns-edge', bake: { for: time } }] });
@@ -31,7 +31,7 @@ describe('writ pull --settled', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('waits for the agent to have observed the bake time, and ends with 0', async () => {
+  it('waits until the agent has observed the bake time, and exits 0', async () => {
     using host = bakingFor(installed, '3s');
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
@@ -43,7 +43,7 @@ describe('writ pull --settled', () => {
     assert.deepEqual([outcomeOfPull, exitCode], ['activated', 0]);
   });
 
-  it('observes the bake time itself where no agent runs', async () => {
+  it('observes the bake time itself when no agent runs', async () => {
     // The first observation may begin late on a slow machine: after three bake times the release settles unobserved.
     using host = bakingFor(installed, '5s');
     const run = await host.writ('pull', '--settled', '--wait', '2m');
@@ -52,7 +52,7 @@ describe('writ pull --settled', () => {
     assert.match((await host.writ('history')).stdout, /settled: dns-edge 2/);
   });
 
-  it('ends with 8 when its time is over first', async () => {
+  it('exits 8 when its deadline is earlier', async () => {
     using host = bakingFor(installed, '1h');
     const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
     const { outcome, releases } = jsonOf(run);
@@ -60,14 +60,14 @@ describe('writ pull --settled', () => {
     assert.equal((releases as { state: string }[])[0]?.state, 'baking');
   });
 
-  it('ends with the code of a pull that was rejected, also with --wait', async () => {
+  it('exits with the code of a rejected pull, also with --wait', async () => {
     using host = copyHost(installed);
     host.configure({ bundles: [{ name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] }] });
     const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['outcome']], [3, 'rejected'], run.stdout);
   });
 
-  it('does not wait for an older release where the pull is deferred, and names it', async () => {
+  it('does not wait for an older release when the pull is deferred, and reports it', async () => {
     using host = bakingFor(installed, '1h');
     await host.writ('pause', '--reason', 'test');
     const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
@@ -79,7 +79,7 @@ describe('writ pull --settled', () => {
     assert.match((await host.writ('pull', '--settled')).stdout, /^ {2}not waited for: dns-edge 1 bakes, /m);
   });
 
-  it('has nothing to wait for beside --no-bake', async () => {
+  it('does not wait with --no-bake', async () => {
     using host = bakingFor(installed, '1h');
     const run = await host.writ('pull', '--force', '--no-bake', '--settled');
     assert.equal(run.exitCode, 2, run.stdout);
@@ -90,7 +90,7 @@ describe('writ pull --settled', () => {
 async function startDaemon(pidFile: string): Promise<ChildProcess> {
   const script = 'trap : HUP; echo ready; while :; do sleep 0.1; done';
   const daemon = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
-  // Before its trap is set, a signal of Writ would end it.
+  // A signal of Writ before its trap is set would end it.
   await once(daemon.stdout, 'data');
   writeFileSync(pidFile, `${daemon.pid}\n`);
   return daemon;
@@ -107,7 +107,7 @@ describe('a bake time without an agent', () => {
     uses: ['dns-edge'],
     reset: { signal: 'HUP', pidFile },
   });
-  /** Pulls while the worker is not there, and again when it is. */
+  /** Pulls without the worker, and again with it. */
   const cases = [
     ['that reads files by itself', () => []],
     ['of a command', () => [{ name: 'd', uses: ['dns-edge'], reset: { run: ['true'], confirms: true } }]],
@@ -138,11 +138,11 @@ describe('a bake time without an agent', () => {
     });
 });
 
-/** One look of a command that has looked never before, so that each probe is due. */
-function lookOnce(host: InstalledHost) {
-  const lookAlone = createStandaloneBakeRound();
+/** One observation by a command without earlier ones, so that each probe is due. */
+function observeOnce(host: InstalledHost) {
+  const observeStandalone = createStandaloneBakeRound();
   const { signal } = new AbortController();
-  return lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+  return observeStandalone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
 }
 
 function readLedger(host: InstalledHost): Ledger {
@@ -177,7 +177,7 @@ async function activeSerial(host: InstalledHost): Promise<number | undefined> {
 }
 
 describe('a pull without an agent', () => {
-  it('observes no bake time of a group whose probe it does not ask', async () => {
+  it('does not observe the bake time of a group with a probe, which it does not run', async () => {
     using host = await installHost();
     const worker = { name: 'd', uses: ['dns-edge'], reset: { run: ['true'] }, probe: { run: ['true'] } };
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1s' } }], workers: [worker] });
@@ -194,8 +194,8 @@ describe('a pull without an agent', () => {
   });
 });
 
-describe('a look without an agent', () => {
-  it('asks a probe, and takes back a release that fails it six times in a row', async () => {
+describe('an observation without an agent', () => {
+  it('runs a probe, and rolls back a release that fails it six times in a row', async () => {
     using host = await installHost();
     const bad = host.dir.join('bad');
     const notified = host.dir.join('notified');
@@ -210,19 +210,19 @@ describe('a look without an agent', () => {
     assert.equal(jsonOf(pulled)['outcome'], 'activated', pulled.stdout);
     const before = readFileSync(notified, 'utf8').length;
     writeFileSync(bad, '');
-    for (let looks = 0; looks < 5; looks += 1) {
-      await lookOnce(host);
-      await lookOnce(host);
+    for (let rounds = 0; rounds < 5; rounds += 1) {
+      await observeOnce(host);
+      await observeOnce(host);
       assert.equal(await activeSerial(host), 2);
       makeProbeDue(host);
     }
     assert.equal(readFileSync(notified, 'utf8').length, before + 1, 'notified once more after the third');
-    await lookOnce(host);
+    await observeOnce(host);
     assert.equal(await activeSerial(host), 1);
     assert.match((await host.writ('history')).stdout, /2 -> 1 +rolled-back .*PROBE_FAILED/);
   });
 
-  it('asks a probe no more often than an agent does', async () => {
+  it('runs a probe no more often than an agent does', async () => {
     using host = await installHost();
     const asked = host.dir.join('asked');
     const probe = { run: ['sh', '-c', `echo >> ${asked}`] };
@@ -230,10 +230,10 @@ describe('a look without an agent', () => {
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }], workers: [worker] });
     await host.writ('pull', '--json');
     const before = readFileSync(asked, 'utf8').length;
-    const lookAlone = createStandaloneBakeRound();
+    const observeStandalone = createStandaloneBakeRound();
     const { signal } = new AbortController();
-    for (let looks = 0; looks < 3; looks += 1)
-      await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+    for (let rounds = 0; rounds < 3; rounds += 1)
+      await observeStandalone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
     assert.equal(readFileSync(asked, 'utf8').length, before + 1);
   });
 
@@ -241,11 +241,11 @@ describe('a look without an agent', () => {
     using host = await installHost();
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
     await host.writ('pull', '--json');
-    const lookAlone = createStandaloneBakeRound();
+    const observeStandalone = createStandaloneBakeRound();
     const { signal } = new AbortController();
     const observed: number[] = [];
-    for (let looks = 0; looks < 3; looks += 1) {
-      await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+    for (let rounds = 0; rounds < 3; rounds += 1) {
+      await observeStandalone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
       observed.push(bakeOf(host).observedMs);
     }
     const [first, second = 0, third = 0] = observed;
@@ -253,11 +253,11 @@ describe('a look without an agent', () => {
     assert.ok(second > 0 && third > second, observed.join());
   });
 
-  it('makes status and health show that the bake time passes, until 30 s after the observation', async () => {
+  it('shows in status and health that the bake time passes, until 30 s after it', async () => {
     using host = await installHost();
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
     await host.writ('pull', '--json');
-    await lookOnce(host);
+    await observeOnce(host);
     const { untilMs = 0 } =
       readStatusFile({ status: host.dir.join('run', 'status.json') })?.observation ?? {};
     const healthAt = async (nowMs: number) => {
@@ -271,7 +271,7 @@ describe('a look without an agent', () => {
     assert.deepEqual(await healthAt(untilMs - 30_001), ['agent', true], 'the clock was set back');
   });
 
-  it('asks the server of bake.contact, takes a release back that it is not reached with, and holds it', async () => {
+  it('checks the server of bake.contact, rolls back a release without contact, and holds it', async () => {
     using host = await installHost();
     const isCutOff = () =>
       readFileSync(join(host.paths.current, 'dns-edge', 'block.rpz'), 'utf8').includes('2');
@@ -290,21 +290,21 @@ describe('a look without an agent', () => {
       assert.deepEqual(bake.contact, { failed: 0, hadContact: true, tries: 0 });
       return { ...bake, startedAtMs: bake.startedAtMs - 61_000, contact: { ...bake.contact, failed: 3 } };
     });
-    await lookOnce(host);
+    await observeOnce(host);
     assert.equal(await activeSerial(host), 1);
     const { stdout } = await host.writ('status');
     assert.match(stdout, /CONTACT_LOST +contact lost after dns-edge 2; serial 2 is held/);
     assert.match((await host.writ('history')).stdout, /2 -> 1 +rolled-back .*CONTACT_LOST/);
   });
 
-  it('leaves a bake time to an agent where only a connection to one shows the workers', async () => {
+  it('leaves a bake time to an agent when only a connection to the agent shows the workers', async () => {
     using host = await installHost();
     host.configure({
       bundles: [{ name: 'dns-edge', bake: { for: '1s' } }],
       workers: [{ name: 'n', uses: ['dns-edge'], reset: { native: 'n', min: 0 } }],
     });
     await host.writ('pull', '--json');
-    const { waits } = await lookOnce(host);
+    const { waits } = await observeOnce(host);
     assert.deepEqual(waits, new Map([['dns-edge', { what: 'agent' }]]));
     assert.match((await host.writ('status')).stdout, /waits for an agent/);
     const run = await host.writ('pull', '--settled', '--wait', '1m');
@@ -312,7 +312,7 @@ describe('a look without an agent', () => {
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but its bake time was not observed$/m);
   });
 
-  it('takes back a release whose worker is replaced again and again', async () => {
+  it('rolls back a release when its worker is replaced repeatedly', async () => {
     using host = await installHost();
     const pidFile = host.dir.join('run', 'd.pid');
     const worker = { name: 'd', uses: ['dns-edge'], reset: { signal: 'HUP', pidFile } };
@@ -320,17 +320,17 @@ describe('a look without an agent', () => {
       bundles: [{ name: 'dns-edge', bake: { for: '1h', restarts: 0 } }],
       workers: [worker],
     });
-    const look = () => lookOnce(host);
+    const observe = () => observeOnce(host);
     let daemon = await startDaemon(pidFile);
     try {
       const pulled = await host.writ('pull', '--json');
       assert.equal(jsonOf(pulled)['outcome'], 'activated', pulled.stdout);
       for (let kills = 0; kills < 4; kills += 1) {
-        await look();
+        await observe();
         await kill(daemon);
         daemon = await startDaemon(pidFile);
       }
-      await look();
+      await observe();
     } finally {
       await kill(daemon);
     }

@@ -1,4 +1,4 @@
-// A worker with processes that end by themselves, with any release, and that a supervisor without a record replaces.
+// A worker with processes that exit by themselves with any release; its supervisor replaces them without a record.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
@@ -6,7 +6,7 @@ import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit
 
 const second = 1000;
 
-describe('a worker with processes that end every few seconds', () => {
+describe('a worker with processes that exit every few seconds', () => {
   it('is observed every 2 s in the first two minutes of an agent, and then once a minute', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using host = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
@@ -22,7 +22,7 @@ describe('a worker with processes that end every few seconds', () => {
     assert.equal(await host.observe(), 60 * second);
   });
 
-  it('keeps a release, which settles, where they ended at a similar rate before the swap', async () => {
+  it('keeps a release, which settles, when they exited at a similar rate before the swap', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using host = bakingHost(driver);
     const recycle = async (times: number, everyMs: number): Promise<void> => {
@@ -86,7 +86,7 @@ describe('a worker with processes that end every few seconds', () => {
     assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
   });
 
-  it('takes a release back where they end at more than twice the rate', async () => {
+  it('causes a rollback when they exit at more than twice the rate', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using host = bakingHost(driver);
     await host.take(1);

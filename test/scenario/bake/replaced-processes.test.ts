@@ -1,5 +1,5 @@
-// Observed time where processes are replaced between two observations, and each observation finds the release taken: only a process
-// that had the release at the observation before proves that time.
+// Observed time while processes are replaced between two observations, and each observation finds the release in use: an interval
+// counts only if a process used the release at both its ends.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn, settleNow } from '../../kit/agent/settle-now.js';
@@ -23,7 +23,7 @@ async function observe(
   replaced: readonly string[][],
 ): Promise<{ readonly isSettled: boolean; readonly observedMs: number }> {
   const driver = supervisedDriver(names, 'unrecorded');
-  // More than any number of restarts here: no evidence ends the bake time.
+  // More than any number of restarts here, so that no evidence ends the bake time.
   const bundles = [{ name: 'access', bake: { forMs: bakeMs, restarts: 99 } }];
   using host = bakingHost(driver, { bundles });
   await host.take(1);
@@ -39,7 +39,7 @@ async function observe(
 }
 
 describe('observed time', () => {
-  it('does not pass where each interval ends with another process than it began with', async () => {
+  it('does not pass when each interval ends with another process than at its start', async () => {
     assert.equal((await observe(['a'], [[]])).isSettled, true);
     const { isSettled, observedMs } = await observe(['a'], [['a']]);
     assert.deepEqual(
@@ -49,7 +49,7 @@ describe('observed time', () => {
     );
   });
 
-  it('passes where some worker of the group had the release throughout each interval', async () => {
+  it('passes when some worker of the group used the release throughout each interval', async () => {
     const timeOf = async (replaced: readonly string[][]): Promise<number> =>
       (await observe(['a', 'b'], replaced)).observedMs;
     assert.ok((await timeOf([['a']])) >= bakeMs);
@@ -57,7 +57,7 @@ describe('observed time', () => {
     assert.ok((await timeOf([['a', 'b']])) < 30 * second);
   });
 
-  it('does not settle a release while a worker of the group is replaced all the time', async () => {
+  it('does not settle a release while a worker of the group is replaced continuously', async () => {
     assert.equal((await observe(['a', 'b'], [[]])).isSettled, true);
     assert.equal((await observe(['a', 'b'], [['a']])).isSettled, false);
   });
@@ -82,7 +82,7 @@ async function isSecondNotified(
 }
 
 describe('the end of the second process in a bake time', () => {
-  it('is that of a notified one where the notification came before the observation that found it', async () => {
+  it('counts as that of a notified process when its notification preceded the observation that found it', async () => {
     const wasNotified = await isSecondNotified(async ({ host, driver }) => {
       await settleInTurn(host.test.host);
       await host.pass(4 * second);
@@ -92,7 +92,7 @@ describe('the end of the second process in a bake time', () => {
     assert.equal(wasNotified, true);
   });
 
-  it('is that of a notified one where its successor was found first', async () => {
+  it('counts as that of a notified process when its successor was found first', async () => {
     const wasNotified = await isSecondNotified(async ({ host, driver }) => {
       await host.live(4 * second);
       driver.replace('a');
@@ -102,7 +102,7 @@ describe('the end of the second process in a bake time', () => {
     assert.equal(wasNotified, true);
   });
 
-  it('is not that of a notified one where only the process before it was notified', async () => {
+  it('does not count as that of a notified process when only the process before it was notified', async () => {
     const wasNotified = await isSecondNotified(async ({ host, driver }) => {
       await host.pass(2 * second);
       driver.replace('a');

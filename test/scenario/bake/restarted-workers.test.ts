@@ -1,5 +1,5 @@
-// A worker that is restarted several times within a bake time: each of its processes is notified, and none settles a release that it
-// was not asked about.
+// A worker that is restarted several times within a bake time: each of its processes is notified, and a process without a
+// notification settles no release.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -19,14 +19,14 @@ interface Scene extends Disposable {
   settled(): { readonly serial: number; readonly isObserved: boolean } | undefined;
 }
 
-/** Release 1 has settled, and release 2 was taken 20 s ago. */
+/** Release 1 has settled, and release 2 was activated 20 s ago. */
 async function onTwo(names: readonly string[] = ['a']): Promise<Scene> {
   const driver = supervisedDriver(names, 'unrecorded');
   const host = bakingHost(driver);
   await host.take(1);
   await host.pass(bakeMs + 10 * second);
   await host.take(2);
-  // A process that appears within 15 s of a notification counts as made by it.
+  // A process that appears within 15 s of a notification counts as its result.
   await host.live(20 * second);
   return {
     ...{ host, driver },
@@ -35,7 +35,7 @@ async function onTwo(names: readonly string[] = ['a']): Promise<Scene> {
   };
 }
 
-/** Replaces the process of `a` twice: no time is observed until its third process is notified, and then it passes again. */
+/** Replaces the process of `a` twice: observed time stops until its third process is notified. */
 async function assertNoTimePasses({ host, driver }: Scene): Promise<void> {
   const observedMs = () => host.test.host.ledger.read().bakes?.['access']?.observedMs ?? bakeMs;
   driver.replace('a');
@@ -50,7 +50,7 @@ async function assertNoTimePasses({ host, driver }: Scene): Promise<void> {
 }
 
 describe('a worker that a person restarts twice within a bake time', () => {
-  it('is notified of the release again, and its refusal takes the release back', async () => {
+  it('is notified of the release again, and its refusal causes a rollback', async () => {
     using scene = await onTwo();
     const { driver, host } = scene;
     driver.replace('a');
@@ -67,7 +67,7 @@ describe('a worker that a person restarts twice within a bake time', () => {
     assert.equal(scene.settled()?.serial, 1);
   });
 
-  it('does not let the bake time pass until its third process was notified', async () => {
+  it('stops its bake time until its third process is notified', async () => {
     using scene = await onTwo();
     await assertNoTimePasses(scene);
     await scene.host.live(bakeMs);
@@ -89,7 +89,7 @@ describe('a worker that a person restarts twice within a bake time', () => {
 });
 
 describe('a group of two workers in a bake time', () => {
-  it('does not let the bake time pass while the successor of one of them is not notified', async () => {
+  it('stops its bake time while the successor of one of them is not notified', async () => {
     using scene = await onTwo(['a', 'b']);
     await assertNoTimePasses(scene);
   });

@@ -1,4 +1,4 @@
-// A worker that took a release and then stopped: nothing is observed of the release until a worker uses it again.
+// A worker that loaded a release and then stopped: the bake time of the release stops until a worker uses it again.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
@@ -13,7 +13,7 @@ interface Scene extends Disposable {
   readonly bake: () => { readonly serial?: number; readonly observedMs?: number };
 }
 
-/** Release 1 has settled, and release 2 was taken 10 s ago. */
+/** Release 1 has settled, and release 2 was activated 10 s ago. */
 async function onTwo(min: number): Promise<Scene> {
   const supervised = supervisedDriver(['a']);
   let isStopped = false;
@@ -41,7 +41,7 @@ async function onTwo(min: number): Promise<Scene> {
   };
 }
 
-describe('a release whose worker stops after it took it', () => {
+describe('a release with a worker that stops after its load', () => {
   it('does not settle until the worker has run with it for the rest of its bake time', async () => {
     using scene = await onTwo(1);
     const { host } = scene;
@@ -55,7 +55,7 @@ describe('a release whose worker stops after it took it', () => {
     assert.deepEqual([scene.bake().serial, host.active()], [undefined, '2']);
   });
 
-  it('is taken back where the worker crashes after its start', async () => {
+  it('is rolled back when the worker crashes after its start', async () => {
     using scene = await onTwo(1);
     scene.stop();
     await scene.host.pass(2 * bakeMs);
@@ -66,7 +66,7 @@ describe('a release whose worker stops after it took it', () => {
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['1', 1]);
   });
 
-  it('does not settle in a group that may be empty, and is not', async () => {
+  it('does not settle in a group that may be empty and has a member', async () => {
     using scene = await onTwo(0);
     scene.stop();
     await scene.host.pass(4 * bakeMs);
@@ -86,7 +86,7 @@ describe('a release whose worker stops after it took it', () => {
     assert.equal(scene.bake().serial, undefined);
   });
 
-  it('counts the time until the stop, and no more, where no look between was written', async () => {
+  it('counts only the time until the stop, also without a recorded observation in between', async () => {
     using scene = await onTwo(1);
     await scene.host.pass(16 * second);
     scene.stop();
@@ -94,9 +94,9 @@ describe('a release whose worker stops after it took it', () => {
     scene.start();
     await scene.host.live(64 * second);
     const { observedMs = 0 } = scene.bake();
-    const lookedMs = 92 * second;
+    const observedAtMs = 92 * second;
     assert.ok(
-      observedMs <= lookedMs - 4 * second && observedMs >= lookedMs - 40 * second,
+      observedMs <= observedAtMs - 4 * second && observedMs >= observedAtMs - 40 * second,
       `${observedMs} ms`,
     );
   });

@@ -1,4 +1,4 @@
-// Releases that no worker uses: one that the worker is too busy to take, one whose worker is down, one that is not active.
+// Releases that no worker uses: the worker is too busy to load it, the worker is down, or the release is not active.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -16,7 +16,7 @@ async function onSettled(): Promise<BakingHost> {
 }
 
 describe('a release that no worker uses', () => {
-  it('is not at fault for a crash of a worker that was too busy to take it, and is for the next one', async () => {
+  it('is not at fault for a crash of a worker that was too busy to load it, and is at fault for the next crash', async () => {
     using host = await onSettled();
     host.driver.workers.set('a', () => ({ ...unreachable(), notNow: 'yes' }));
     assert.equal((await host.take(2)).outcome, 'degraded');
@@ -24,13 +24,13 @@ describe('a release that no worker uses', () => {
     host.driver.replace('a');
     await host.pass(4 * second);
     assert.deepEqual([host.active(), host.restores.length], ['2', 0]);
-    // The process that took the place of the busy one has read the release at its start.
+    // The process that replaced the busy one has read the release at its start.
     host.driver.replace('a');
     await host.pass(4 * second);
     assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
   });
 
-  it('does not settle while its worker is down, and bakes in full once the worker has taken it', async () => {
+  it('does not settle while its worker is down, and has its full bake time once the worker has loaded it', async () => {
     using host = await onSettled();
     host.driver.workers.set('a', unreachable);
     await host.take(2);
@@ -51,7 +51,7 @@ describe('a release that no worker uses', () => {
     assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
   });
 
-  it('is looked at once a minute where its worker is down for long, and each 2 s from then on that it is taken', async () => {
+  it('is observed once a minute while its worker is down for long, and each 2 s once it is loaded', async () => {
     using host = await onSettled();
     host.driver.workers.set('a', unreachable);
     await host.take(2);
@@ -64,12 +64,12 @@ describe('a release that no worker uses', () => {
     await host.test.clock.advance(60 * second);
     assert.equal(await host.observe(), 2 * second);
     const { observedMs } = host.test.host.ledger.read().bakes?.['access'] ?? {};
-    assert.equal(observedMs, 0, 'when within the minute it was taken is not known');
+    assert.equal(observedMs, 0, 'the time of the load within the minute is unknown');
     await host.pass(bakeMs);
     assert.equal(await host.observe(), 60 * second, 'settled');
   });
 
-  it('does not settle where no worker of its group was ever seen', async () => {
+  it('does not settle when its group never had a member', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 1 };
     using host = bakingHost(supervisedDriver([]), { groups: { app: { config: { reset } } } });
     await host.take(1);
@@ -77,14 +77,14 @@ describe('a release that no worker uses', () => {
     assert.equal(host.test.host.ledger.read().bakes?.['access']?.observedMs, 0);
   });
 
-  it('settles where its group may be empty', async () => {
+  it('settles when its group may be empty', async () => {
     using host = bakingHost(supervisedDriver([]));
     await host.take(1);
     await host.pass(bakeMs + 4 * second);
     assert.equal(host.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 1);
   });
 
-  it('takes no other release back where it is not active: a move that the disk did not commit', async () => {
+  it('causes no rollback of another release when it is not active, because the disk did not commit its move', async () => {
     using host = await onSettled();
     await host.take(2);
     const bake = host.test.host.ledger.read().bakes?.['access'];

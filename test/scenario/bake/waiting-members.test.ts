@@ -1,4 +1,4 @@
-// A member of a set after the end of its own bake time: the host watches it until the whole set has settled.
+// A member of a set after the end of its own bake time: the host observes it until the complete set has settled.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
@@ -61,7 +61,7 @@ function settledIn({ test }: BakingHost): string[] {
 }
 
 describe('a member of a set after its own bake time', () => {
-  it('is taken back with the set where its worker crashes', async () => {
+  it('is rolled back with the set when its worker crashes', async () => {
     using host = await waitingMember();
     host.driver.replace('a');
     await host.pass(2 * second);
@@ -70,7 +70,7 @@ describe('a member of a set after its own bake time', () => {
     assert.match(problem?.message ?? '', /^dns 2 failed .* app\/a ended abnormally once/);
   });
 
-  it('is taken back with the set where its probe fails six times', async () => {
+  it('is rolled back with the set when its probe fails six times', async () => {
     using host = await waitingMember();
     const { test } = host;
     const [group] = test.host.groups;
@@ -91,7 +91,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(activeIn(host), ['1', '1']);
   });
 
-  it('is taken back with the set after a restart of the agent', async () => {
+  it('is rolled back with the set after a restart of the agent', async () => {
     using host = await waitingMember();
     const { test } = host;
     const reopened = test.reopen();
@@ -102,7 +102,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(activeIn(host), ['1', '1']);
   });
 
-  it('bakes again in full after an upgrade from a version that ended its bake', async () => {
+  it('has its full bake time again after an upgrade from a version that ended it', async () => {
     using host = await waitingMember();
     const { access } = host.test.host.ledger.read().bakes ?? {};
     assert.ok(access);
@@ -115,7 +115,7 @@ describe('a member of a set after its own bake time', () => {
     assert.equal(reopened.ledger.read().bakes, undefined);
   });
 
-  it('keeps the set from settling while its worker is stopped', async () => {
+  it('prevents the settling of the set while its worker is stopped', async () => {
     let isStopped = false;
     const liveness = async () => (isStopped ? ('dead' as const) : ('alive' as const));
     using host = await waitingMember(hostWithSet(Object.assign(supervisedDriver(['a']), { liveness })));
@@ -144,7 +144,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(reasons.sort(), ['settled: access 1, dns 1', 'settled: access 2, dns 2']);
   });
 
-  it('settles unobserved with the set where one member was not observed', async () => {
+  it('settles unobserved with the set when one member was not observed', async () => {
     using host = await waitingMember();
     const { bakes = {} } = host.test.host.ledger.read();
     const { access } = bakes;
@@ -163,7 +163,7 @@ describe('a member of a set after its own bake time', () => {
     );
   });
 
-  it('waits for the other member in a status, which counts the ends of its worker', async () => {
+  it('waits for the other member in the status, which counts the exits of its worker', async () => {
     using host = await waitingMember();
     assert.deepEqual(statusOf(host, 'dns')?.waitsFor, { what: 'set', of: ['access'] });
     host.driver.replace('a', 'unrecorded');
@@ -172,7 +172,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual([state, ends], ['baking', [{ worker: 'app/a', abnormal: 0, unexplained: 1 }]]);
   });
 
-  it('never settles where a newer release of it becomes active first', async () => {
+  it('never settles when a newer release of its bundle becomes active first', async () => {
     using host = await waitingMember();
     await take(host, { dns: 3 });
     await host.pass(bakeMs - 10 * second);
@@ -181,7 +181,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(settledIn(host), ['access 2', 'access 1', 'dns 3', 'dns 1']);
   });
 
-  it('never settles where a person rolls the set back', async () => {
+  it('never settles when an operator rolls the set back', async () => {
     using host = await waitingMember();
     const { signal } = new AbortController();
     await rollBack(host.test.host, { by: 'anna', signal });

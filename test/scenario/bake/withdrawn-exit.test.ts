@@ -1,4 +1,4 @@
-// A withdrawn release is active, and what is offered in its place is not taken: the host goes to what settled before.
+// A withdrawn release is active, and the offered release is not accepted: the host moves to a release that settled before.
 import assert from 'node:assert/strict';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -18,7 +18,7 @@ const second = 1000;
 const { signal } = new AbortController();
 const rejected = { f: 'rejected' };
 
-/** 1 has settled, and 2 too; the daemon refuses each release whose file says so. */
+/** 1 and 2 have settled; the daemon refuses each release with `rejected` in its file. */
 async function onTwo(options: TestHostOptions = {}): Promise<BakingHost> {
   const driver = supervisedDriver(['a']);
   const host = bakingHost(driver, options);
@@ -32,12 +32,12 @@ async function onTwo(options: TestHostOptions = {}): Promise<BakingHost> {
   return host;
 }
 
-/** The publisher withdrew 2 and has published 3 since, while this host was away. */
+/** The publisher withdrew 2 and published 3 while this host was offline. */
 async function offerThree({ test }: BakingHost, files: Record<string, string> = rejected): Promise<void> {
   await test.publish('access', files, { serial: 3, withdrawn: [2] });
 }
 
-/** 1 has settled; 2 was taken back because its worker died; 3 is active. */
+/** 1 has settled; 2 was rolled back because its worker died; 3 is active. */
 async function onThreeAfterTwoFailed(): Promise<BakingHost> {
   const host = bakingHost(supervisedDriver(['a']));
   await host.take(1);
@@ -56,8 +56,8 @@ const exited = async (host: BakingHost, exit = createWithdrawnExit()) => {
   return [end.result.outcome, left?.result.outcome, host.active()];
 };
 
-describe('a withdrawn release whose successor is refused', () => {
-  it('is left for the newest settled release, by a worker that refuses the successor', async () => {
+describe('a withdrawn release with a refused successor', () => {
+  it('is replaced by the newest settled release when the worker refuses the successor', async () => {
     using host = await onTwo();
     await offerThree(host);
     assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
@@ -65,7 +65,7 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['rejected', undefined, '1']);
   });
 
-  it('is left for a release whose tree is read once', async () => {
+  it('is replaced by a release after one read of its tree', async () => {
     using host = await onTwo();
     await offerThree(host);
     const end = await host.test.sync();
@@ -78,14 +78,14 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.equal(looks.filter((path) => path === file).length, 1, looks.join());
   });
 
-  it('is left at the next cycle where the first was of a version without this exit', async () => {
+  it('is replaced at the next cycle when the first cycle ran in a version without exit rollbacks', async () => {
     using host = await onTwo();
     await offerThree(host);
     await host.test.pull();
     assert.deepEqual(await exited(host), ['rejected', 'activated', '1']);
   });
 
-  it('is left where a person holds the successor', async () => {
+  it('is replaced when an operator holds the successor', async () => {
     using host = await onTwo();
     await host.take(3);
     await rollBack(host.test.host, { by: 'anna', signal });
@@ -94,7 +94,7 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['deferred', 'activated', '1']);
   });
 
-  it('stays where a person went to it by force after it was withdrawn', async () => {
+  it('stays when an operator activated it by force after its withdrawal', async () => {
     using host = await onTwo();
     await host.take(3);
     await host.test.publish('access', { f: '3' }, { serial: 3, withdrawn: [2] });
@@ -104,7 +104,7 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['deferred', undefined, '2']);
   });
 
-  it('stays in a pause, behind a block, and where nothing older is allowed', async () => {
+  it('stays in a pause, in a block, and when no older release is allowed', async () => {
     using paused = await onTwo();
     await offerThree(paused);
     pause(paused.test.host, { by: 'anna', reason: 'fair' });
@@ -121,7 +121,7 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(without), ['rolled-back', undefined, '2']);
   });
 
-  it('is not left while the successor only cannot be downloaded', async () => {
+  it('stays while only the download of the successor fails', async () => {
     let isAway = false;
     using host = await onTwo({
       source: (source) => ({
@@ -138,7 +138,7 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['failed', undefined, '2']);
   });
 
-  it('is tried again after a minute, then two, where the worker refuses the way back', async () => {
+  it('makes the host retry its exit rollback after a minute, then two, when the worker refuses it', async () => {
     using host = await onTwo();
     await offerThree(host);
     host.driver.workers.set('a', (generation) =>
@@ -160,8 +160,8 @@ describe('a withdrawn release whose successor is refused', () => {
   });
 });
 
-describe('a withdrawn release whose signed way back is refused', () => {
-  it('is left for an older settled release', async () => {
+describe('a withdrawn release with a refused older offer', () => {
+  it('is replaced by an older settled release', async () => {
     using host = await onTwo();
     await host.take(3);
     await host.pass(bakeMs + 70 * second);
@@ -172,7 +172,7 @@ describe('a withdrawn release whose signed way back is refused', () => {
     assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
   });
 
-  it('is left for the settled release where the offered one was taken back before', async () => {
+  it('is replaced by the settled release when the offered one was rolled back before', async () => {
     using host = await onThreeAfterTwoFailed();
     await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
     const end = await host.test.sync();
@@ -189,13 +189,13 @@ describe('a withdrawn release whose signed way back is refused', () => {
     assert.deepEqual(await exited(host), ['rejected', undefined, '1']);
   });
 
-  it('is left for the offered release that was taken back before, where no other is allowed', async () => {
+  it('is replaced by the offered release that was rolled back before when no other is allowed', async () => {
     using host = await onThreeAfterTwoFailed();
     await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [1, 3] });
     assert.deepEqual(await exited(host), ['activated', undefined, '2']);
   });
 
-  it('stays in a pause, which the cycle reports in place of the refusal', async () => {
+  it('stays in a pause, which the cycle reports instead of the refusal', async () => {
     using host = await onThreeAfterTwoFailed();
     await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
     pause(host.test.host, { by: 'anna', reason: 'fair' });
@@ -204,7 +204,7 @@ describe('a withdrawn release whose signed way back is refused', () => {
     assert.equal(host.active(), '3');
   });
 
-  it('finds the tree of an older settled release after many generations', async () => {
+  it('is replaced by the tree of an older settled release after many generations', async () => {
     using host = await onTwo();
     for (const serial of [3, 4, 5, 6]) await host.take(serial);
     await host.pass(bakeMs + 70 * second);
