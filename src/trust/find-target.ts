@@ -11,7 +11,7 @@ import {
   trustDelegated,
   withDelegated,
 } from '../core/tuf/trusted-delegations.js';
-import { required, type TrustedSet } from '../core/tuf/trusted-set.js';
+import { requireTrusted, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { DelegatedRole, ParsedFile } from '../core/tuf/tuf-metadata.js';
 import type { Clock } from '../platform/time/clock.js';
 import { fetchNamed, type Requester } from './metadata-requests.js';
@@ -29,7 +29,7 @@ export async function findTarget(
   path: string,
   load: LoadRole,
 ): Promise<FoundFile | undefined> {
-  const search = searchTarget(required(set, 'targets'), path);
+  const search = searchTarget(requireTrusted(set, 'targets'), path);
   let step = search.next();
   while (step.done !== true) step = search.next(await load(step.value));
   return step.value && describeFound(set, step.value);
@@ -65,7 +65,7 @@ export async function listTargets(
   load: LoadRole,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<TargetList> {
-  const targets = required(current(), 'targets');
+  const targets = requireTrusted(current(), 'targets');
   const delegated: ListedRole[] = [];
   // A file of ten thousand paths is read and verified once, and not for each of them.
   const loaded = new Map<DelegatedRole, ParsedFile<'targets'>>();

@@ -6,7 +6,7 @@ import type { DeltaInfo } from '../core/release/deltas.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release/release.js';
 import { requireAcceptedSerial } from '../core/release/serial.js';
 import type { FoundTarget } from '../core/tuf/target-search.js';
-import { recallFile, required, type TrustedSet } from '../core/tuf/trusted-set.js';
+import { recallFile, requireTrusted, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { TargetFile } from '../core/tuf/tuf-metadata.js';
 import { encodePath } from './sources/source-path.js';
 
@@ -95,7 +95,7 @@ export function deltaLocation({ release }: Pick<SignedTarget, 'release'>, { dige
 }
 
 function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
-  const last = chain.at(-1) ?? required(set, 'targets');
+  const last = chain.at(-1) ?? requireTrusted(set, 'targets');
   return {
     role: last.name,
     bytes: last.bytes,

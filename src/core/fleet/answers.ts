@@ -1,15 +1,17 @@
-// What a fleet server answers to people and programs: shapes only, the same over HTTP, in `--json` and on its page. Members
-// are a promise (additive within schema 1). What of it a role may see is said beside the members that need more than `view`.
+// The responses of the fleet server to people and programs, as types: the same members over HTTP, with `--json` and on its pages.
+// Members are only added within schema 1. A member that needs a higher role than `view` names that role in its comment.
 import type { HealthLevel } from '../status/host-health.js';
 import type { PastHosts, ReleaseInterval } from './history-answers.js';
 import type { ActiveState, BakeState, FleetReport, OfferedState, OutcomeReport } from './report.js';
-import type { Judged, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
+import type { ReleaseStanding, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
 
 export const roles = ['view', 'detail', 'operate'] as const;
-/** Each may what the one before may: `view` sees codes, `detail` also lines and outputs, `operate` also changes. */
+/**
+ * Each role includes the ones before it: `view` reads codes, `detail` also texts and outputs, `operate` may also change the fleet.
+ */
 export type Role = (typeof roles)[number];
 
-/** What is wrong with the fleet, in one clause; the code is a word of its own, and no error. */
+/** A problem of the fleet. The code belongs to this list, not to the catalogue of errors; the text is one clause. */
 export interface FleetFinding {
   readonly level: Exclude<HealthLevel, 'ok'>;
   readonly code:
@@ -30,11 +32,11 @@ export interface FleetFinding {
     | 'WAITING_FOR_APPROVAL'
     | 'ROLE_ENDS';
   readonly text: string;
-  /** Filter that lists the hosts. */
+  /** Filter that lists the affected hosts; undefined if no host is affected. */
   readonly where?: string;
 }
 
-/** Hosts that run one release, by how far that is proven. */
+/** Numbers of hosts that run one release, by the state of their confirmation. */
 export interface ReleaseCount {
   readonly bundle: string;
   readonly channel: string;
@@ -44,31 +46,30 @@ export interface ReleaseCount {
   readonly notified: number;
   readonly unconfirmed: number;
   /**
-   * Reported that they have it, and are silent, ended in order, or share their key with a clone: in no number above; left out for
-   * none, and by older servers.
+   * Hosts that reported it and are silent, stopped or cloned now; not in the numbers above. Undefined for 0, and from older servers.
    */
   readonly silent?: number;
   readonly stopped?: number;
   readonly cloned?: number;
-  /** The first three by where it stands in its bake time; states that none reports are left out, as are hosts of older versions. */
+  /** The three numbers above by the state of the bake time, without states of 0 hosts and without hosts of older versions. */
   readonly bakes?: BakeCounts;
-  /** `tail`: hosts are known to run a later serial of the same channel. */
+  /** `tail`: some hosts run a later serial of the same channel. */
   readonly place: 'newest' | 'tail';
-  /** By what was signed; left out where the server reads no repository. */
+  /** Compared with the signed metadata; undefined if the server reads no repository. */
   readonly standing?: Standing;
 }
 
 export type BakeCounts = Readonly<Partial<Record<BakeState, number>>>;
 
-/** A repository as the server reads it. */
+/** The state of a repository that the server reads. */
 export interface RepositoryStatus extends Pick<RepositoryView, 'url' | 'failing' | 'roles'> {
-  /** Left out where nothing was ever read. */
+  /** Undefined if no reading succeeded yet. */
   readonly checkedAtMs?: number;
-  /** What should be in use, at most 200 channels. */
+  /** The heads of at most 200 channels. */
   readonly releases: readonly Pick<SignedEntry, 'bundle' | 'channel' | 'serial' | 'revision' | 'seenAtMs'>[];
 }
 
-/** Hosts on which an offered release is not active, for one reason. */
+/** Number of hosts on which an offered release is not active, for one reason. */
 export interface OfferGroup {
   readonly bundle: string;
   readonly channel: string;
@@ -76,26 +77,26 @@ export interface OfferGroup {
   readonly state: OfferedState;
   readonly code: string;
   readonly hosts: number;
-  /** Left out where no host is left to ask. */
+  /** Undefined if none of these hosts is left. */
   readonly firstAtMs?: number;
-  /** First lines of what hosts said, the most frequent first, at most 5; of `detail`, where hosts send them. */
+  /** First lines of the outputs, the most frequent first, at most 5. Requires `detail`, and hosts that send the lines. */
   readonly lines?: readonly string[];
 }
 
 export interface HostCounts {
   readonly accepted: number;
   readonly waiting: number;
-  /** Ended in order, not heard since. */
+  /** Announced their end, and have not reported since. */
   readonly stopped: number;
   readonly silent: number;
-  /** Not heard for two of their intervals, as the fleet has not been listening for as long: perhaps silent. */
+  /** Have not reported for two of their intervals, but the fleet server has not run for that long either: they may be silent. */
   readonly unjudged: number;
-  /** Activate nothing until a person resumes. */
+  /** Activate no release until an operator resumes. */
   readonly blocked: number;
-  /** Report that they are critical, and are neither blocked, silent nor stopped; left out by older servers. */
+  /** Report critical health, and are neither blocked, silent nor stopped. Undefined from older servers. */
   readonly critical?: number;
   readonly cloned: number;
-  /** Plain OPAs, unsigned: in no other number. */
+  /** OPA processes that report without Writ and without a signature. No other number includes them. */
   readonly opa: number;
 }
 
@@ -109,25 +110,25 @@ export interface FleetSummary {
   /** The worst first. */
   readonly findings: readonly FleetFinding[];
   readonly hosts: HostCounts;
-  /** When hosts and roots were counted; releases and offers are of `atMs`. */
+  /** When hosts and roots were counted. Releases and offers are of `atMs`. */
   readonly countedAtMs: number;
-  /** `too-early`: more than half of the hosts that run are `unjudged`. What one host claims decides nothing. */
+  /** `too-early`: more than half of the running hosts are `unjudged`. One host alone must not decide it. */
   readonly silence: 'judged' | 'too-early';
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];
-  /** Hosts that report a channel and run no release of it; left out by older servers. */
+  /** Hosts that report a channel and run no release of it. Undefined from older servers. */
   readonly idle?: readonly { readonly bundle: string; readonly channel: string; readonly hosts: number }[];
-  /** First codes of critical hosts, the most frequent first, at most 3. */
+  /** The first problem code of each critical host, the most frequent first, at most 3. */
   readonly criticalCodes?: readonly string[];
   readonly roots: readonly { readonly version: number; readonly digest: string; readonly hosts: number }[];
   readonly versions: readonly { readonly version: string; readonly hosts: number }[];
-  /** Left out where the server reads none. */
+  /** Undefined if the server reads no repository. */
   readonly repositories?: readonly RepositoryStatus[];
-  /** As the hosts that were heard last know them. */
+  /** The roles as the hosts with the latest reports know them. */
   readonly keys: readonly { readonly role: string; readonly version: number; readonly expiresAtMs: number }[];
 }
 
-/** What a summary is judged from. */
+/** The input of `summarize`. */
 export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sentence' | 'findings'>;
 
 export interface HostBundle {
@@ -145,11 +146,11 @@ export interface HostBundle {
     readonly state: OfferedState;
     readonly code: string;
     readonly atMs: number;
-    /** Of `detail`. */
+    /** Requires `detail`. */
     readonly line?: string;
   };
-  /** Of what is active: whether it should be; left out where nothing is, or the server reads no repository. */
-  readonly signed?: Judged;
+  /** Whether the active release should be in use. Undefined without an active release, and if the server reads no repository. */
+  readonly signed?: ReleaseStanding;
 }
 
 export interface HostLine {
@@ -172,18 +173,18 @@ export interface HostsPage {
   readonly schema: 1;
   readonly type: 'fleet.hosts';
   readonly hosts: readonly HostLine[];
-  /** Ask with it for those behind; left out on the last page. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next?: string;
 }
 
-/** What a plain OPA states about a bundle in its status. The status is not signed. */
+/** A bundle in the status of an OPA process without Writ. The status is not signed. */
 export interface OpaBundle {
   readonly name: string;
-  /** Left out where no revision is active. */
+  /** Undefined if no revision is active. */
   readonly revision?: string;
-  /** OPA's own code of what went wrong, as `bundle_error`. */
+  /** The error code of OPA, as `bundle_error`. */
   readonly code?: string;
-  /** For `detail` only: the text quotes policy. */
+  /** Requires `detail`, because the text quotes policy. */
   readonly message?: string;
 }
 
@@ -192,9 +193,9 @@ export interface HostDetail extends HostLine {
   readonly type: 'fleet.host';
   readonly enrolledAtMs: number;
   readonly everyMs: number;
-  /** The last report; lines and outputs of `detail` only. Left out before the first. */
+  /** The last report; undefined before the first one. Its lines and outputs require `detail`. */
   readonly report?: FleetReport;
-  /** Of an OPA alone, as its last status has them; left out by servers of older versions. */
+  /** Bundles in the last status of an OPA process; undefined for other hosts, and from older servers. */
   readonly opaBundles?: readonly OpaBundle[];
   /** The newest first, at most 100. */
   readonly outcomes: readonly {
@@ -203,10 +204,10 @@ export interface HostDetail extends HostLine {
     readonly trigger: string;
     readonly outcome: string;
     readonly code?: string;
-    /** What it was about; left out by servers of older versions. */
+    /** The releases of this outcome. Undefined from older servers. */
     readonly bundles?: OutcomeReport['bundles'];
   }[];
-  /** What it ran and refused, the newest first, at most 100; left out by servers of older versions. */
+  /** The releases that the host ran and refused, the newest first, at most 100. Undefined from older servers. */
   readonly intervals?: readonly ReleaseInterval[];
   /** Keys of other hosts with this name, at most 20. */
   readonly namesakes: readonly string[];
@@ -217,11 +218,11 @@ export interface ReleaseReport {
   readonly type: 'fleet.release';
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];
-  /** What repositories have signed of it; left out where the server reads none. */
+  /** The release in the signed metadata of each repository. Undefined if the server reads no repository. */
   readonly signed?: readonly SignedRelease[];
-  /** There where no host runs it now. */
+  /** Present if no host runs the release now. */
   readonly past?: PastHosts;
-  /** How many hosts confirmed from when on, summed up, at most 100 points. */
+  /** Cumulative number of hosts that had confirmed the release at each time, at most 100 points. */
   readonly curve: readonly { readonly atMs: number; readonly confirmed: number }[];
 }
 
@@ -236,61 +237,61 @@ export interface LogPage {
     readonly subject: string;
     readonly detail: string;
   }[];
-  /** Id to go on before; left out at the end. */
+  /** The next page has the entries before this id. Undefined on the last page. */
   readonly next?: number;
 }
 
-/** Hosts by what became of the release within its bake time. A host on which it has no bake time counts as settled. */
+/** Numbers of hosts by the result of the bake time. A host without a bake time counts as settled. */
 export interface WaitSettled {
   readonly confirmed: number;
   readonly notified: number;
-  /** Part of the two: no agent observed the bake time. */
+  /** Included in `confirmed` and `notified`: no agent ran during the bake time. */
   readonly unobserved: number;
-  /** Part of neither: it bakes, or failed and could not be taken back. */
+  /** Not included in these two: the bake time has not ended, or it failed and no release could be restored. */
   readonly baking: number;
   readonly failed: number;
-  /** Part of neither: their version has no bake time. */
+  /** Not included in these two: the version of Writ on these hosts has no bake time. */
   readonly unknown: number;
 }
 
-/** What a wait is judged on, as of `atMs`. */
+/** The input of `judgeWait`, counted at `atMs`. */
 export interface WaitFacts {
   readonly schema: 1;
   readonly type: 'fleet.wait';
   readonly atMs: number;
-  /** Hosts that count: not retired, not stopped, with this bundle and channel, enrolled by `since`. */
+  /** Hosts that count: they have this bundle and channel, enrolled before `since`, and are neither retired nor stopped. */
   readonly of: number;
   readonly confirmed: number;
-  /** Nothing there can confirm. */
+  /** Have the release, and no worker there can confirm it. */
   readonly notified: number;
-  /** Have it, and something there could confirm it and did not, or was not reached. */
+  /** Have the release, and a worker that can confirm it has not done so, or was not reached. */
   readonly unconfirmed: number;
-  /** Reported that they have it, and are silent now: what they run is not known. In no number above. */
+  /** Reported this release, and are silent now, so that their active release is not known. No number above includes them. */
   readonly silent: number;
-  /** Of the confirmed and of the notified hosts; left out by servers of older versions. */
+  /** Results of the bake time on the confirmed and notified hosts. Undefined from older servers. */
   readonly settled?: WaitSettled;
   readonly refused: number;
-  /** At most 20 of those that refused. */
+  /** At most 20 of the hosts that refused the release. */
   readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];
-  /** Left out of `of` for their silence. */
+  /** Silent hosts that `of` does not include. */
   readonly excepted: number;
-  /** Hosts that count and went by it, to a later serial of a repository in which one of them knows this release. */
+  /** Hosts that count and run a later serial, of a repository in which at least one of them knows this release. */
   readonly later: number;
-  /** The greatest serial of those. */
+  /** The greatest serial on these hosts. */
   readonly supersededBy?: number;
-  /** Hosts that report that they have it, and share their key with a clone. In no number above; left out by servers of older versions. */
+  /** Hosts that report it and share their key with a clone; not in the numbers above. Undefined from older servers. */
   readonly cloned?: number;
-  /** Hosts that count and report another manifest with this serial: of another repository, or a false report. */
+  /** Hosts that count and report this serial with another manifest: it is of another repository, or the report is false. */
   readonly elsewhere: number;
-  /** At most 20 of those; left out by servers of older versions. */
+  /** At most 20 of these hosts. Undefined from older servers. */
   readonly elsewhereHosts?: readonly { readonly host: string; readonly key: string }[];
-  /** SHA-256 of the manifest of the counted release, hex: the signed one, else the one that most hosts report. */
+  /** SHA-256 (hex) of the manifest of the counted release: of the signed release, else of the one that most hosts report. */
   readonly manifest?: string;
   readonly withdrawn?: true;
-  /** The repository has been read since the wait began, and has signed no such serial. */
+  /** The repository was read after the wait began, and its metadata lists no such serial. */
   readonly absent?: true;
-  /** That is signed for the channel now; there where signed metadata has decided what is said of this release. */
+  /** Serial of the channel's head. Present if signed metadata decided about this release. */
   readonly signedSerial?: number;
-  /** When the reading began that found this release to be the one that is signed; there where one did. */
+  /** Begin of the reading that found this release to be the head. Undefined if there was none. */
   readonly readAtMs?: number;
 }

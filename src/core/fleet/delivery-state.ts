@@ -1,11 +1,12 @@
-// In which state a host is with the release that it has: the one rule behind every count, list, filter and sentence of a
-// fleet. A report of the past proves nothing about now. Pure.
+// The delivery state of a release on a host. Every count, list, filter and sentence about a fleet uses this one rule. A report of a
+// silent host does not show what the host runs now. Pure.
 import type { HostLine, ReleaseCount, WaitFacts } from './answers.js';
 import type { ActiveState, BakeState } from './report.js';
 
 /**
- * `silent`: the host reported that it has the release, and is silent now. `stopped`: its agent ended in order. `cloned`: two
- * machines report with its key, and the other machine may have refused the release. What these run now is not known.
+ * `silent`: the host reported the release, and is silent now. `stopped`: its agent announced its end. `cloned`: two machines report
+ * with one key, and the other machine may have refused the release. In these three states the active release of the host is not
+ * known.
  */
 export type DeliveryState = (typeof deliveryStates)[number];
 
@@ -18,10 +19,14 @@ export const deliveryStates = [
   'cloned',
 ] as const;
 
-/** The states of hosts that report by themselves now. */
+/** The states of hosts that report now. */
 export const provenStates: readonly DeliveryState[] = ['confirmed', 'notified', 'unconfirmed'];
 
-/** @param presence as the server knows it now; @param state of the last report; @param cloned left out: false */
+/**
+ * @param presence liveness of the host now, as the server knows it
+ * @param state of the last report
+ * @param cloned whether two machines report with the key of this host
+ */
 export function deliveryState({
   state,
   presence,
@@ -36,7 +41,7 @@ export function deliveryState({
   return presence === 'silent' ? presence : state;
 }
 
-/** Hosts with the same last report of one release. */
+/** Number of hosts whose last reports about one release are equal. */
 export interface ReportedHosts {
   readonly state: ActiveState;
   readonly bake: BakeState | '';
@@ -48,10 +53,10 @@ type DeliveryCounts = Required<
   Pick<WaitFacts, 'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'settled'>
 >;
 
-/** A release without a bake time counts as settled. */
+/** A host without a bake time counts as settled. */
 const settledStates: readonly (BakeState | '')[] = ['settled', 'unobserved', 'none'];
 
-/** @returns the counts of a wait; stopped hosts are in none of them */
+/** @returns the counts of a wait, without the stopped hosts */
 export function countDeliveries(groups: readonly ReportedHosts[]): DeliveryCounts {
   const inState = (...states: readonly DeliveryState[]): ReportedHosts[] =>
     groups.filter((one) => states.includes(deliveryState(one)));
@@ -83,7 +88,10 @@ type ReleaseStates = Pick<
   'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'stopped' | 'cloned'
 >;
 
-/** @returns hosts that have a release, in whatever state; @param release of any server: older ones leave out three states */
+/**
+ * @param release from a server of any version: older servers leave out three states
+ * @returns number of hosts that have the release, in any delivery state
+ */
 export function hostsOfRelease({
   confirmed,
   notified,

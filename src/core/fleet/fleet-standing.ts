@@ -1,10 +1,9 @@
-// The last sentence about a fleet: of how many hosts the release that should be in use is confirmed, for the channel that has most hosts
-// behind it. Pure.
+// The last sentence of a fleet summary: the adoption of the channel with the most hosts that have not confirmed its release. Pure.
 import { grouped } from '../text/grouped.js';
 import type { FleetFacts, HostCounts, ReleaseCount, RepositoryStatus } from './answers.js';
 import { hostsOfRelease } from './delivery-state.js';
 
-/** How it stands besides: the newest release of the channel that has most hosts behind it. */
+/** @returns the adoption of the channel with the most unconfirmed hosts; '' if no host runs a release */
 export function standingText(facts: FleetFacts): string {
   const shares = channelsOf(facts);
   const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
@@ -39,16 +38,16 @@ export function allWell(facts: FleetFacts): string {
 interface ChannelShare {
   readonly bundle: string;
   readonly serial: number;
-  /** As a wait has it: hosts that report the channel and whose agent did not end. */
+  /** Hosts that report the channel and have not stopped, as in a wait. */
   readonly of: number;
   readonly confirmed: number;
-  /** Hosts that use it, where nobody can say so. */
+  /** Hosts with this release and without a worker that can confirm it. */
   readonly notified: number;
-  /** Reported that they have it, and are silent now. */
+  /** Hosts that reported this release, and are silent now. */
   readonly silent: number;
-  /** One of two machines with one key reported that it has it. */
+  /** Hosts that reported this release, and share their key with a clone. */
   readonly cloned: number;
-  /** Which release is meant: the signed one, or the newest that hosts know. */
+  /** How the release was chosen: the head in signed metadata, or the newest release that hosts report. */
   readonly basis: 'signed' | 'reported';
 }
 

@@ -1,16 +1,16 @@
-// One sentence about a fleet, with its level: judged from counts by a table of rules, the worst first. Pure; who counted, and
-// how, is the store's.
+// The summary of a fleet: one sentence with a level. A table of rules finds the problems in the counts, the worst first. Pure;
+// src/fleet counts.
 import type { FleetFacts, FleetFinding, FleetSummary, OfferGroup, ReleaseCount } from './answers.js';
 import { hostsOfRelease } from './delivery-state.js';
 import { allWell, hostsText, signedOf, standingText } from './fleet-standing.js';
 import type { OfferedState } from './report.js';
 import type { SignedRole } from './signed-releases.js';
 
-/** `text` goes on behind the hosts where there are some: `2 hosts (edge-1, edge-2)` or `400 hosts`. */
+/** If `hosts` is set, `text` continues after their number or names: `2 hosts (edge-1, edge-2)` or `400 hosts`. */
 type Draft = FleetFinding & { readonly hosts?: number };
 type Rule = (facts: FleetFacts) => readonly Draft[];
 
-/** A sentence with more hosts has their number alone. */
+/** With more hosts than this the sentence has only their number. */
 export const maxNamedHosts = 3;
 const maxNameLength = 60;
 
@@ -24,18 +24,18 @@ const rules: readonly Rule[] = [
     critical,
     cloned,
   ],
-  ...[nobody, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
+  ...[noHosts, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
   ...[behind, unread, roleEnds, waiting],
 ];
 
-/** @returns filters of the findings whose few hosts a sentence can name, the worst first */
+/** @returns the filters of those findings that have few enough hosts to name them, the worst finding first */
 export function filtersToName(facts: FleetFacts): readonly string[] {
   return draftsOf(facts).flatMap(({ where, hosts = 0 }) =>
     where !== undefined && hosts > 0 && hosts <= maxNamedHosts ? [where] : [],
   );
 }
 
-/** @param names of hosts by filter */
+/** @param names names of hosts for the filters of `filtersToName` */
 export function summarize(
   facts: FleetFacts,
   names: ReadonlyMap<string, readonly string[]> = new Map(),
@@ -58,7 +58,7 @@ function draftsOf(facts: FleetFacts): Draft[] {
   return (['critical', 'warning'] as const).flatMap((level) => found.filter((one) => one.level === level));
 }
 
-/** Names are read a moment later than numbers: other hosts than were counted are not named. */
+/** Names are read after the numbers. If they differ in number, the subject has no names, because these may be other hosts. */
 function subject(
   { hosts = 0, where = '' }: Pick<Draft, 'hosts' | 'where'>,
   names: ReadonlyMap<string, readonly string[]>,
@@ -69,21 +69,21 @@ function subject(
 }
 
 const hour = 3_600_000;
-/** As `writ health` has them: offline roles need people, online ones a server that runs. */
+/** The same margins as in `writ health`: people must sign offline roles, a running server signs online roles. */
 const marginMs: Readonly<Record<string, number>> = { timestamp: 24 * hour, snapshot: 72 * hour };
 const offlineMarginMs = 14 * 24 * hour;
 
-/** @returns whether somebody should sign this role again */
+/** @returns whether the role expires so soon that it must be signed again */
 export function isNearEnd(role: string, leftMs: number): boolean {
   return leftMs < (marginMs[role] ?? offlineMarginMs);
 }
 
 export interface KnownRole extends SignedRole {
-  /** With the repository, where there are several. */
+  /** Role, with the URL of its repository if the server reads several repositories. */
   readonly name: string;
 }
 
-/** Of the repositories that the server reads; where none was read, as hosts have them. */
+/** @returns the roles in the repositories that the server reads; if none was read, the roles that the hosts report */
 export function knownRoles({
   keys,
   repositories = [],
@@ -126,7 +126,7 @@ function withdrawnInUse({ releases }: FleetFacts): Draft[] {
     }));
 }
 
-/** A release spreads for a while: hosts look every few minutes, and some of them are asked to wait longer. */
+/** A new release is not `BEHIND` for this time, because hosts poll every few minutes and a rollout delays some of them. */
 const spreadMs = 30 * 60_000;
 
 function behind({ releases, repositories = [], atMs }: FleetFacts): Draft[] {
@@ -141,7 +141,7 @@ function behind({ releases, repositories = [], atMs }: FleetFacts): Draft[] {
   });
 }
 
-/** A reading that fails now and then is nobody's business. */
+/** A single failed reading is normal and is no finding. */
 const unreadMs = 5 * 60_000;
 
 function unread({ repositories = [], atMs }: FleetFacts): FleetFinding[] {
@@ -172,7 +172,7 @@ const verbs: Readonly<Record<OfferedState, string>> = {
   deferred: 'put off',
 };
 
-/** One finding for each release, what most hosts say first: its codes are in the groups. */
+/** @returns a rule with one finding for each release, the one with the most hosts first; the groups of the release have its codes */
 function offers(state: OfferedState, code: FleetFinding['code']): Rule {
   const level = state === 'refused' || state === 'rolled-back' ? 'critical' : 'warning';
   return ({ offers }) => {
@@ -203,7 +203,7 @@ function blocked({ hosts }: FleetFacts): Draft[] {
   return [{ level: 'critical', code: 'BLOCKED', hosts: hosts.blocked, text, where: 'state=blocked' }];
 }
 
-/** A host that is critical for itself, as `writ health` has it, is critical for the fleet. */
+/** A host with critical health, as `writ health` reports it, makes the fleet critical. */
 function critical({ hosts: { critical: hosts = 0 }, criticalCodes = [] }: FleetFacts): Draft[] {
   if (hosts === 0) return [];
   const codes = criticalCodes.length === 0 ? '' : ` (${criticalCodes.join(', ')})`;
@@ -217,13 +217,15 @@ function cloned({ hosts }: FleetFacts): Draft[] {
   return [{ level: 'critical', code: 'CLONED', hosts: hosts.cloned, text, where: 'state=cloned' }];
 }
 
-function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
-  // Hosts are counted a moment before releases are.
+function noHosts({ hosts, releases }: FleetFacts): FleetFinding[] {
+  // Hosts are counted before releases: a release in use shows a host that enrolled between the two counts.
   if (hosts.accepted > 0 || releases.length > 0) return [];
   return [{ level: 'warning', code: 'NO_HOSTS', text: 'no host is enrolled' }];
 }
 
-/** Each host is judged by its own interval: one that asked for a day keeps nobody else's silence from being seen. */
+/**
+ * Each host is compared with its own interval: a host with an interval of a day must not delay the detection of other silent hosts.
+ */
 function silent({ hosts }: FleetFacts): Draft[] {
   if (hosts.silent === 0) return [];
   const text = `${hosts.silent === 1 ? 'is' : 'are'} silent`;

@@ -1,25 +1,25 @@
-// What a fleet server answers about the past: which host ran or refused which release, from when to when. Members are a promise
-// (additive within schema 1).
+// The responses of the fleet server about the past, as types: when each host ran or refused each release. Members are only added
+// within schema 1.
 
-/** A time in which a host ran a release, or refused it; by the clock of the server. */
+/** The time from when to when a host ran or refused a release, by the clock of the server. */
 export interface ReleaseInterval {
   readonly key: string;
-  /** Present name of the host, '' where its row is gone. */
+  /** The current name of the host; '' if the host was deleted. */
   readonly host: string;
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
-  /** Left out where no report named it: of refusals, and of releases that were active between two reports. */
+  /** Undefined if no report named it: for refusals, and for releases that were active only between two reports. */
   readonly manifest?: string;
   readonly kind: 'active' | 'refused';
-  /** The best that was proven while it was active, or how it was refused; left out where that is not known. */
+  /** The best confirmation while the release was active, or the kind of the refusal. Undefined if not known. */
   readonly state?: string;
-  /** Of a refusal. */
+  /** Error code of a refusal. */
   readonly code?: string;
   readonly sinceMs: number;
-  /** Left out while it goes on. */
+  /** Undefined while the interval has not ended. */
   readonly untilMs?: number;
-  /** How many intervals of its day it stands for; left out for one. */
+  /** How many intervals of one day were merged into this one; undefined for one. */
   readonly merged?: number;
 }
 
@@ -28,14 +28,14 @@ export interface HistoryPage {
   readonly type: 'fleet.history';
   /** The newest first. */
   readonly intervals: readonly ReleaseInterval[];
-  /** Ask with it for the next page; left out on the last one. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next?: string;
 }
 
-/** Hosts that had to do with a release at any time that is kept. */
+/** Numbers of hosts that ran or refused a release at any time within the retention of the history. */
 export interface PastHosts {
   readonly ran: number;
-  /** Of these, with a proof. */
+  /** Hosts of `ran` that confirmed it. */
   readonly confirmed: number;
   /** By state and code, the most hosts first, at most 20. */
   readonly refusals: readonly { readonly state: string; readonly code: string; readonly hosts: number }[];

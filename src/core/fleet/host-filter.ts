@@ -1,9 +1,9 @@
-// The filter of hosts, one text for `--where` and for the address of a page: `state=refused,bundle=dns-edge,label.site=fra`.
-// All of it has to hold. A comma or a backslash of a value stands behind a backslash. Pure: which rows that are is the store's.
+// The filter of hosts, as `--where` and the URLs of pages contain it: `state=refused,bundle=dns-edge,label.site=fra`. All conditions
+// must match. A backslash escapes a comma or a backslash in a value. Pure; src/fleet selects the rows.
 import { WritError } from '../errors.js';
 import { type Standing, standings } from './signed-releases.js';
 
-/** What can be asked of the row of one bundle; `state` where it is a state of a bundle. */
+/** Conditions on one bundle of a host. `state` is among them if its value is a state of a bundle. */
 export interface BundleFilter {
   readonly bundle?: string;
   readonly channel?: string;
@@ -49,7 +49,7 @@ const own = [
 
 const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   state: (draft, value) => {
-    // `writ pull` says REJECTED.
+    // The outcome of `writ pull` is REJECTED: accept it as a synonym.
     const state = value === 'rejected' ? 'refused' : value;
     if (active.includes(state)) draft.bundle['active'] = state;
     else if (offered.includes(state)) draft.bundle['offered'] = state;
@@ -90,7 +90,10 @@ const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   },
 };
 
-/** @throws WritError USAGE for what is no filter; '' is all hosts but the retired ones */
+/**
+ * @param text '' matches all hosts except the retired ones
+ * @throws WritError USAGE if the text is no filter
+ */
 export function parseHostFilter(text: string): HostFilter {
   if (text.length > maxFilterLength) throw refused(`it is longer than ${maxFilterLength} characters`);
   const draft: Draft = { bundle: {}, labels: Object.create(null) as Record<string, string> };

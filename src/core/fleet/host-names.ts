@@ -1,20 +1,20 @@
-// Which texts name a host by its key: those that no host may have as its name, or a stranger could stand in the way of the host
-// that has the key. Pure.
+// Which texts identify a host by its key. No host may have such a text as its name: a host could otherwise take the name of another
+// host's key, and a query by that key would find the wrong host. Pure.
 
-/** Hex digits of a whole key, which is the digest of a public key; and of the shortest beginning that names one. */
+/** Hex digits of a complete key, which is the digest of a public key. */
 const keyDigits = 64;
 const minPrefixDigits = 8;
-/** Plain OPAs have keys of their own, as `opa/TOKEN/ID`. */
+/** OPA processes without Writ have keys of this form: `opa/TOKEN/ID`. */
 const opaKeyStart = 'opa/';
 
-/** For messages. */
+/** The form of a key, for messages. */
 export const keyLike = `a key (${keyDigits} hex digits, or ${opaKeyStart}...)`;
 
-/** How a retired OPA is shown again: it has no key, and its token and id name it. */
+/** How a retired OPA is accepted again: it has no key, and its token and id identify it. */
 export const retiredOpaHint =
   'Its status is accepted again with another `id` (OPA makes one at each start) or with another token (`writ fleet token create --for opa`).';
 
-/** @returns true for a whole key: nothing else is looked for by it */
+/** @returns true for a complete key; such a text is never compared with names */
 export function isHostKey(text: string): boolean {
   return text.startsWith(opaKeyStart) || new RegExp(`^[0-9a-f]{${keyDigits}}$`).test(text);
 }
@@ -23,7 +23,7 @@ export function isOpaKey(key: string): boolean {
   return key.startsWith(opaKeyStart);
 }
 
-/** @returns true for what may be the beginning of a key; the name of a container may look like one too */
+/** @returns true for a possible prefix of a key; the name of a container may have this form too */
 export function mayBeginHostKey(text: string): boolean {
   return new RegExp(`^[0-9a-f]{${minPrefixDigits},${keyDigits - 1}}$`).test(text);
 }

@@ -1,6 +1,6 @@
-// The JSON Schemas of what a host sends to a fleet server, with the bounds of report.ts. Members that are unknown are let
-// through: a newer host may say more. Texts that become columns hold what can be seen, and no NUL, which PostgreSQL does not take.
-// Not among those that the build compiles: every command would load their code, and only a server asks.
+// The JSON Schemas of host reports and enrolments, with the bounds of report.ts. Unknown members are accepted, because a newer host
+// may send more. Texts that become columns contain visible characters only, and no NUL, which PostgreSQL rejects. The build does not
+// compile these schemas: every command would load their code, and only a server needs it.
 import { namePattern } from '../names.js';
 import { latestTimeMs } from '../text/iso-time.js';
 import { bakeStates, fleetBounds } from './report.js';
@@ -9,7 +9,10 @@ const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFinding
 
 const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const time = { ...whole, maximum: latestTimeMs };
-/** As `host.labels` may be: nothing that steers a terminal, turns the text around it or makes two names look like one. */
+/**
+ * The rule of `host.labels`: no character that controls a terminal, reverses the text around it or makes two different names appear
+ * equal.
+ */
 export const plainPattern = '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]*$';
 const text = (maxLength: number): object => ({
   type: 'string',
@@ -17,10 +20,10 @@ const text = (maxLength: number): object => ({
   pattern: plainPattern,
 });
 const name = { ...text(maxNameLength), minLength: 1 };
-/** With a letter or digit, and without invisible characters, because a person cannot find a blank name in a table. */
+/** Requires a letter or digit and no invisible characters, because a person cannot find a blank name in a table. */
 export const hostNamePattern = `^(?!.*\\p{Default_Ignorable_Code_Point})(?=.*[\\p{L}\\p{N}])${plainPattern.slice(1)}`;
 const hostName = { ...name, pattern: hostNamePattern };
-/** Of a bundle, a channel or a group. With a comma one would be several conditions in the filters that findings have. */
+/** Name of a bundle, a channel or a group. A comma is not allowed: in the filters of findings it would begin another condition. */
 const plainName = { type: 'string', pattern: namePattern };
 const id = { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' };
 const code = { type: 'string', pattern: '^[A-Z][A-Z0-9_]{0,63}$' };
@@ -52,7 +55,7 @@ const active = members(
 
 const offered = members(
   { serial: whole, state: { enum: ['refused', 'rolled-back', 'deferred', 'failed'] }, code, atMs: time },
-  // What a checker printed: control characters are taken out where it is stored, and shown by nobody as they are.
+  // Output of a checker. The store removes control characters; no page shows them.
   {
     line: { type: 'string', maxLength: fleetBounds.maxLineLength },
     output: { type: 'string', maxLength: fleetBounds.maxOutputBytes },

@@ -1,11 +1,11 @@
-// What a host says of itself to a fleet server: the shape of one report, and its bounds. Made by allow-list: what the
-// status gains is not sent until it is named here. Never holds a path, a worker's text or a line of policy unless
-// `fleet.detail` asks for it. Members are a promise (additive within schema 1).
+// The host report: its type and its bounds. It is an allow-list, so that a new member of the status report is not sent until it is
+// added here. A report contains no path, no text of a worker and no line of policy unless `fleet.detail` allows it. Members are only
+// added within schema 1.
 import type { Trigger } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
 import type { AgentState } from '../status/status.js';
 
-/** How much a report says of why something was refused: the code; its first line too; its whole output too. */
+/** What a report contains about the reason of a refusal: the code; also the first line of the output; also the whole output. */
 export type ReportDetail = 'codes' | 'line' | 'full';
 
 export interface FleetReport {
@@ -13,25 +13,27 @@ export interface FleetReport {
   readonly type: 'fleet.report';
   /** Version of Writ. */
   readonly version: string;
-  /** `host.id`: an attribute, not who it is. */
+  /** `host.id`: an attribute. The key identifies the host. */
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Random, of this installation. */
+  /** Random id of this installation. */
   readonly installId: string;
-  /** Digest of the kernel's boot id, hex: two that alternate under one key are two machines. */
+  /** Digest of the kernel's boot id, hex. Two values that alternate under one key show two machines. */
   readonly bootId: string;
-  /** By this host's clock, epoch milliseconds: recorded and shown, never believed. */
+  /** Epoch milliseconds by the clock of the host. The server records and shows it, and decides nothing by it. */
   readonly atMs: number;
-  /** How long until the next report that nothing new asks for. */
+  /** Time until the next keepalive. */
   readonly everyMs: number;
-  /** `stop`: the last word of an agent that ended in order. `pull`: none runs; this host lives by pulls that something starts. */
+  /**
+   * `stop`: the last report of an agent that announces its end. `pull`: no agent runs, and a timer starts `writ pull` on this host.
+   */
   readonly agent: AgentState | 'pull';
   readonly health: 'ok' | 'warning' | 'critical';
-  /** Codes of what is wrong, the worst first; at most 20. */
+  /** Codes of the problems, the worst first, at most 20. */
   readonly findings: readonly string[];
-  /** Active generation: a number of this host alone. */
+  /** Number of the active generation, which has no meaning on other hosts. */
   readonly generation?: number;
-  /** The root that this host trusts; left out before the first contact. */
+  /** The root that this host trusts; undefined before the first contact. */
   readonly root?: { readonly version: number; readonly sha256: string };
   readonly trust: readonly {
     readonly role: string;
@@ -41,22 +43,22 @@ export interface FleetReport {
   readonly freshness: string;
   readonly bundles: readonly BundleReport[];
   readonly groups: readonly GroupReport[];
-  /** Those that no server has acknowledged, the oldest first; at most 100. */
+  /** Outcomes that the server has not acknowledged yet, the oldest first, at most 100. */
   readonly outcomes: readonly OutcomeReport[];
 }
 
-/** How far it is proven that the active release is in use. `notified`: nobody there can confirm. */
+/** Whether the workers confirmed the active release. `notified`: no worker there can confirm. */
 export type ActiveState = 'confirmed' | 'notified' | 'unconfirmed';
 
 /**
- * Where the active release stands in its bake time. `none`: it has none. `unobserved`: it settled, and no agent observed its
- * bake time. `failed`: it failed, and nothing could be restored.
+ * State of the active release in its bake time. `none`: no bake time is configured. `unobserved`: the release settled, and no agent
+ * ran during the bake time. `failed`: the release failed, and nothing could be restored.
  */
 export type BakeState = (typeof bakeStates)[number];
 
 export const bakeStates = ['baking', 'settled', 'unobserved', 'none', 'failed'] as const;
 
-/** Why what the channel offers is not active. */
+/** Why the offered release is not active. */
 export type OfferedState = (typeof offeredStates)[number];
 
 export const offeredStates = ['refused', 'rolled-back', 'deferred', 'failed'] as const;
@@ -70,22 +72,22 @@ export interface BundleReport {
   readonly channel: string;
   readonly active?: {
     readonly serial: number;
-    /** Digest of its manifest, hex: serials repeat across repositories. */
+    /** Digest of its manifest, hex. It identifies the release, because serials repeat across repositories. */
     readonly manifest: string;
     readonly sinceMs: number;
     readonly state: ActiveState;
-    /** Left out by versions without a bake time. */
+    /** Undefined from versions without a bake time. */
     readonly bake?: BakeState;
   };
-  /** Left out while what is offered is active. */
+  /** Undefined while the offered release is active. */
   readonly offered?: {
     readonly serial: number;
     readonly state: OfferedState;
     readonly code: string;
     readonly atMs: number;
-    /** At most 200 characters; with `detail: line` or `full`. */
+    /** At most 200 characters; requires `detail: line` or `full`. */
     readonly line?: string;
-    /** At most 4 kB; with `detail: full`. */
+    /** At most 4 kB; requires `detail: full`. */
     readonly output?: string;
   };
 }
@@ -97,19 +99,19 @@ export interface GroupReport {
   readonly min: number;
 }
 
-/** How a cycle that changed or refused something ended. */
+/** The outcome of a cycle that changed or refused a release. */
 export interface OutcomeReport {
-  /** Grows by one on this host. */
+  /** Number of the outcome on this host; increases by one. */
   readonly n: number;
   readonly trigger: Trigger;
   readonly outcome: Outcome;
-  /** Left out where all went well. */
+  /** Undefined if the cycle succeeded. */
   readonly code?: string;
   readonly atMs: number;
   readonly bundles: readonly { readonly bundle: string; readonly channel: string; readonly serial: number }[];
 }
 
-/** What a host asks once, to be known from then on by its key. */
+/** The request that a host sends once. Afterwards its key identifies it. */
 export interface EnrolRequest {
   readonly schema: 1;
   readonly type: 'fleet.enrol';
@@ -119,44 +121,47 @@ export interface EnrolRequest {
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly installId: string;
-  /** Retired at an orderly stop, or after 24 h of silence. */
+  /** The server retires the host when it announces its end, or after it was silent for 24 h. */
   readonly ephemeral?: true;
-  /** Supersede the silent key of the same name. */
+  /** This key replaces a silent key of the same name. */
   readonly replaces?: true;
 }
 
 export interface EnrolAnswer {
   readonly fleet: string;
   readonly keyId: string;
-  /** `waiting`: a person approves it first. */
+  /** `waiting`: an operator must approve the host first. */
   readonly state: 'accepted' | 'waiting';
 }
 
 export interface ReportAnswer {
-  /** Granted interval: at least what was asked, at most 10 times that and an hour. */
+  /** Granted interval of reports, see longestGrantMs. */
   readonly everyMs: number;
-  /** Number of the last outcome that is stored. */
+  /** Number of the last outcome that the server stored. */
   readonly outcomes: number;
 }
 
-/** 409: the counter was not above the last one. */
+/** Body of a response 409: the counter was not above the last one. */
 export interface CounterChallenge {
   readonly counter: number;
-  /** Signed beside the counter, once. */
+  /** The next request signs it together with the counter. It is valid once. */
   readonly nonce: string;
 }
 
-/** The longest interval that may be granted: ten times what was asked and an hour at most, and never less than what was asked. */
+/**
+ * @returns the longest interval that the server may grant: ten times the requested one and at most an hour, but never less than the
+ *   requested one
+ */
 export function longestGrantMs(askedMs: number): number {
   return Math.max(askedMs, Math.min(askedMs * 10, 3_600_000));
 }
 
-/** @returns whether the host activates nothing any more, until a person resumes */
+/** @returns whether the host activates no release until an operator resumes */
 export function isBlocked({ findings }: Pick<FleetReport, 'findings'>): boolean {
   return findings.includes('ACTIVATION_BLOCKED');
 }
 
-/** Bounds of what a host may send; a report beyond them is refused whole. */
+/** Bounds of a host report. The server rejects a report that exceeds one of them. */
 export const fleetBounds = {
   maxReportBytes: 262_144,
   maxLabels: 64,
@@ -167,6 +172,6 @@ export const fleetBounds = {
   maxNameLength: 255,
   maxLineLength: 200,
   maxOutputBytes: 4096,
-  /** Of objects and lists in one another, also in members that are not known. */
+  /** Nesting depth of objects and arrays, also in unknown members. */
   maxDepth: 32,
 } as const;

@@ -1,28 +1,28 @@
-// What repositories have signed, as a fleet server concluded it from metadata that it verified, and what that makes of a release
-// that a host runs or somebody waits for. Pure; knows neither keys nor hosts.
+// The signed metadata of repositories, as the fleet server verified it, and the standing of the releases that hosts run or a wait
+// names. Pure; reads no keys and no hosts.
 
 /** The entry of one bundle and channel in signed metadata. */
 export interface SignedEntry {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
-  /** SHA-256, hex; `archive` too. */
+  /** SHA-256, hex, as `archive`. */
   readonly manifest: string;
   readonly manifestBytes: number;
   readonly archive: string;
   readonly archiveBytes: number;
   readonly revision: string;
   readonly createdAtMs: number;
-  /** Whose entry it is. */
+  /** Name of the role that signed the entry. */
   readonly role: string;
   readonly requires: readonly string[];
-  /** Serial of the release that it corrects. */
+  /** Serial of the release that this one corrects. */
   readonly fixes?: number;
-  /** Files that have one. */
+  /** Paths of the files with a stamp. */
   readonly stamps: readonly string[];
-  /** Serials taken back so far. */
+  /** Withdrawn serials. */
   readonly withdrawn: readonly number[];
-  /** When the server saw it first. */
+  /** When the server first read the entry. */
   readonly seenAtMs: number;
 }
 
@@ -34,20 +34,20 @@ export interface SignedRole {
 
 export interface RepositoryView {
   readonly url: string;
-  /** Begin of the last reading that succeeded; 0: none did. */
+  /** Begin of the last successful reading; 0 if there was none. */
   readonly checkedAtMs: number;
   readonly triedAtMs: number;
   readonly failing?: { readonly code: string; readonly sinceMs: number };
   readonly roles: readonly SignedRole[];
-  /** SHA-256 of each root that was trusted, hex, the newest last. */
+  /** SHA-256 (hex) of each trusted root, the newest last. */
   readonly roots: readonly string[];
   readonly entries: readonly SignedEntry[];
-  /** What they were before, the newest first. */
+  /** Former entries of the same channels, the newest first. */
   readonly past: readonly SignedEntry[];
 }
 
 export const standings = ['current', 'behind', 'withdrawn', 'unknown'] as const;
-/** Of a release that is active somewhere, to what was signed. */
+/** The standing of an active release, compared with the signed metadata of its channel. */
 export type Standing = (typeof standings)[number];
 
 export interface RunningRelease {
@@ -55,18 +55,21 @@ export interface RunningRelease {
   readonly channel: string;
   readonly serial: number;
   readonly manifest: string;
-  /** Digests of the roots that its hosts trust. */
+  /** Digests of the roots that the hosts with this release trust. */
   readonly roots: readonly string[];
 }
 
-export interface Judged {
+export interface ReleaseStanding {
   readonly standing: Standing;
-  /** That should be in use. */
+  /** Serial of the release that should be in use. */
   readonly serial?: number;
 }
 
-/** Serials repeat across repositories: a release is judged by its own, or not at all. */
-export function standingOf(views: readonly RepositoryView[], release: RunningRelease): Judged {
+/**
+ * Compares a release with the entry of its own repository. It is `unknown` if the repository is not known, because serials repeat
+ * across repositories.
+ */
+export function standingOf(views: readonly RepositoryView[], release: RunningRelease): ReleaseStanding {
   const { serial, manifest } = release;
   const same = views.flatMap((view) =>
     entriesOf(view, release).filter((one) => one.serial === serial && one.manifest === manifest),
@@ -74,12 +77,14 @@ export function standingOf(views: readonly RepositoryView[], release: RunningRel
   if (same.length > 0) return { standing: 'current', serial };
   const [entry] = views.filter((view) => isOf(view, release)).flatMap((view) => entriesOf(view, release));
   if (entry === undefined) return { standing: 'unknown' };
-  // The same serial with another manifest, or a later one: not what this reading can speak of.
+  // This reading does not know the same serial with another manifest, or a later serial.
   const standing = serial === entry.serial ? 'unknown' : standingAt(entry, serial);
   return { standing, serial: entry.serial };
 }
 
-/** By the roots that its hosts trust, or as an entry that was signed there before. */
+/**
+ * @returns whether the release is of this repository: its hosts trust roots of the repository, or a former entry lists the release
+ */
 function isOf({ roots, past }: RepositoryView, release: RunningRelease): boolean {
   const { serial, manifest } = release;
   const isThis = (one: SignedEntry): boolean =>
@@ -101,11 +106,11 @@ export function isSameChannel(one: Channel, other: Channel): boolean {
   return one.bundle === other.bundle && one.channel === other.channel;
 }
 
-/** What repositories have signed as one serial of a channel. */
+/** The releases that repositories signed with one serial of a channel. */
 export interface SignedSerial {
-  /** SHA-256 of each manifest, hex: of releases that are listed now or were before. */
+  /** SHA-256 (hex) of the manifest of each release with this serial, current or former. */
   readonly manifests: readonly string[];
-  /** Of repositories that list the channel and have no such serial, by a reading after the question was asked. */
+  /** Roots of the repositories that list the channel without this serial, in a reading that began after the request. */
   readonly rootsWithout: readonly string[];
 }
 
@@ -129,18 +134,18 @@ export function signedSerial(
 }
 
 export interface SignedWait {
-  /** `unread`: a serial above the signed one, and the reading is older than the question. */
+  /** `unread`: the serial is above the signed one, and the last reading is older than the request. */
   readonly is: 'current' | 'withdrawn' | 'superseded' | 'absent' | 'unread';
-  /** That is signed for the channel now. */
+  /** Serial of the channel's head. */
   readonly serial: number;
-  /** When the oldest reading began that says so. */
+  /** Begin of the oldest reading with this result. */
   readonly readAtMs: number;
 }
 
-/** As long a reading speaks for the present. */
+/** A reading is current for this time. */
 const presentMs = 120_000;
 
-/** @returns undefined where signed metadata says nothing of this release, or repositories disagree */
+/** @returns undefined if no signed metadata lists the channel, no reading is current, or repositories disagree */
 export function signedWait(
   views: readonly RepositoryView[],
   question: Channel & { readonly serial: number; readonly sinceMs: number },
@@ -165,11 +170,11 @@ function waitOn(
   question: { readonly serial: number; readonly sinceMs: number },
   nowMs: number,
 ): SignedWait['is'] | undefined {
-  // True for ever, however old the reading is: withdrawals add up.
+  // A withdrawal is final, so that the age of the reading does not matter.
   if (withdrawn.includes(question.serial)) return 'withdrawn';
   if (question.serial < serial) return 'superseded';
   if (question.serial === serial) return nowMs - checkedAtMs <= presentMs ? 'current' : undefined;
-  // Published a moment ago, perhaps: only a reading from after the question was asked knows.
+  // The serial may be newer than the reading. Only a reading that began after the request shows its absence.
   return checkedAtMs > question.sinceMs ? 'absent' : 'unread';
 }
 
@@ -179,7 +184,7 @@ export interface EntryChange {
   readonly after: string;
 }
 
-/** @returns what the signed entries of two releases differ in, as text */
+/** @returns the members in which the signed entries of two releases differ, as text */
 export function diffEntries(before: SignedEntry, after: SignedEntry): EntryChange[] {
   const [old, now] = [textsOf(before), textsOf(after)];
   return Object.keys(now).flatMap((member) => {
@@ -211,22 +216,22 @@ function textsOf(entry: SignedEntry): Record<string, string> {
   };
 }
 
-/** What one repository has signed of a release that somebody looks at. */
+/** The signed metadata of one repository about a release. */
 export interface SignedRelease {
   readonly url: string;
   readonly standing: Standing;
-  /** That is signed for the channel now. */
+  /** Serial of the channel's head. */
   readonly current: number;
-  /** As it was signed; left out where the server has not seen it. */
+  /** The entry of the release; undefined if the server has not read it. */
   readonly entry?: SignedEntry;
   /** Serial of the entry that it is compared with. */
   readonly against?: number;
-  /** Serial of the one of the two that `before` is of. */
+  /** Serial of the release whose values are `before` in `changes`. */
   readonly from?: number;
   readonly changes?: readonly EntryChange[];
 }
 
-/** @param question `against`: serial to compare with; left out: what it replaced, or, of an older release, the current one */
+/** @param question `against`: serial to compare with; by default the release that it replaced or, for an older release, the head */
 export function signedReleases(
   views: readonly RepositoryView[],
   question: Channel & { readonly serial: number; readonly against?: number },

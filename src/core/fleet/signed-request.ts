@@ -1,35 +1,34 @@
-// How a host signs what it sends to a fleet server (RFC 9421): which headers carry what, and which parts of a request the
-// signature is over. Names alone; signing is the agent's, and verifying the server's. Not the authority nor the path: proxies
-// rewrite both.
+// How a host signs its requests to the fleet server (RFC 9421): the headers, and the parts of a request that the signature covers.
+// The agent signs and the fleet server verifies. The signature covers neither authority nor path, because proxies rewrite both.
 
-/** Headers beside those of the RFC. */
+/** Headers in addition to those of the RFC. */
 export const fleetHeaders = {
   fleet: 'writ-fleet',
   counter: 'writ-counter',
-  /** Of a challenge; only in its answer. */
+  /** Nonce of a challenge, only in the request that follows it. */
   nonce: 'writ-nonce',
 } as const;
 
 const always = ['@method', 'content-digest', fleetHeaders.fleet, fleetHeaders.counter] as const;
 
-/** What a request is signed over; `challenged`: the answer to a challenge. */
+/** Components that the signature covers. `challenged`: of the request that follows a challenge. */
 export const signedParts = { first: always, challenged: [...always, fleetHeaders.nonce] } as const;
 
-/** In place of the name of a fleet, where the host is still to be told it. */
+/** Replaces the name of the fleet in a request of a host that does not know it yet. */
 export const noFleet = 'none';
 
-/** Of the signature: nothing is decided by `created`, which shows a clock that is wrong. */
+/** Parameters of the signature. `created` only shows a wrong clock and decides nothing. */
 export const signatureParameters = ['created', 'keyid', 'alg'] as const;
 
 /** Paths below `fleet.url`. */
 export const fleetPaths = { enrol: 'v1/enrol', reports: 'v1/reports' } as const;
 
-/** A counter is a whole number below this: one that a hostile answer pushes up leaves room for years. */
+/** A counter is a whole number below this. If a hostile response raises the counter, enough numbers remain for years. */
 export const maxCounter = 2 ** 52;
 
 /**
- * Whether a Signature-Input covers each component once, has each parameter once, and a whole number of seconds as `created`: RFC 9421
- * (2.5, 2.3) requires all three, and the library that verifies accepts other texts.
+ * @returns whether a Signature-Input names each component once and each parameter once, and has a whole number of seconds as
+ *   `created`. RFC 9421 (2.5, 2.3) requires all three, but the library that verifies the signature does not check them.
  */
 export function isExactSignatureInput(text: string): boolean {
   const [, components = '', parameters = ''] = /^[^=]+=\(([^)]*)\)(.*)$/s.exec(text) ?? [];

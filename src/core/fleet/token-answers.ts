@@ -1,26 +1,26 @@
-// Tokens as the API and the command line show and ask for them: shapes only, never the token itself.
+// Tokens in requests and responses of the API and the command line, as types. None contains the secret token itself.
 import type { Role } from './answers.js';
 
-/** What is asked of a token that is to be made. */
+/** The request to create a token. */
 export interface NewToken {
   readonly kind: TokenLine['kind'];
-  /** Of `people` alone; `view` when it is left out. */
+  /** Only for the kind `people`; `view` if undefined. */
   readonly role?: Role;
   readonly note?: string;
   /** Left out: no bound. */
   readonly uses?: number;
   /** Left out: until it is revoked. */
   readonly lifetimeMs?: number;
-  /** Glob of the host names that it enrols; left out: all. */
+  /** Glob of the host names that it may enrol; undefined: all. */
   readonly hosts?: string;
-  /** A host of this token has them, whatever it says itself. */
+  /** Labels of each host that enrols with this token. They take precedence over the labels that the host reports. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Of the hosts that one token enrolled, a bounded number. */
+/** Result of one request to retire the hosts that a token enrolled; each request retires a bounded number. */
 export interface RetiredHosts {
   readonly retired: number;
-  /** Key of the last one, for the next call; left out when there are no more. */
+  /** Key of the last retired host, for the next request; undefined if no host is left. */
   readonly afterKey?: string;
 }
 
@@ -30,7 +30,7 @@ export interface TokenLine {
   readonly state: 'good' | 'revoked' | 'expired' | 'used-up';
   readonly role?: Role;
   readonly note?: string;
-  /** Glob of the names that it enrols; left out: all. */
+  /** Glob of the host names that it may enrol; undefined: all. */
   readonly hosts?: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Left out: no bound. */

@@ -1,23 +1,23 @@
-// What `writ fleet wait` says: a function of what was counted at the start and now. A host is done when it confirmed, and
-// nobody who leaves makes a share easier to reach. Pure; asks and waits for nothing.
+// The verdict of `writ fleet wait`, from the counts at its start and now. A host is done when it confirmed the release. A host that
+// leaves the fleet does not make the share easier to reach. Pure.
 import { given } from '../given.js';
 import type { WaitFacts } from './answers.js';
 
 export interface WaitTerms {
-  /** Parts of a million share of the hosts that must be done. */
+  /** Share of the hosts that must be done, in parts per million. */
   readonly sharePpm: number;
   readonly withinMs: number;
-  /** `notified`: a host where nothing can confirm is done too. */
+  /** `notified`: a host without a worker that can confirm counts as done once it is notified. */
   readonly accept: 'confirmed' | 'notified';
-  /** `settled`: a host is done once the release has also outlived its bake time there. */
+  /** `settled`: a host counts as done only after the release passed its bake time there. */
   readonly until?: 'active' | 'settled';
 }
 
 export interface WaitProgress {
-  /** Hosts of the first answer: the denominator never gets smaller. */
+  /** Number of hosts at the start. The denominator never decreases below it. */
   readonly frozen: number;
   readonly elapsedMs: number;
-  /** As the verdict before said. */
+  /** `reached` of the previous verdict. */
   readonly reached?: ReachedSince;
 }
 
@@ -42,7 +42,7 @@ export interface WaitVerdict {
   readonly of: number;
   readonly needed: number;
   readonly done: number;
-  /** Since when without a break; there while the share is reached. */
+  /** Since when the share has been reached without interruption. Undefined while it is not reached. */
   readonly reached?: ReachedSince;
 }
 
@@ -57,13 +57,13 @@ export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
   absent: 2,
 };
 
-/** In this order: what holds first is said. */
+/** The first rule that holds decides. */
 const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['nobody', ({ of }) => of === 0],
-  // Hosts that confirmed it do not make it one that should be in use.
+  // A withdrawn release should not be in use, even if hosts confirmed it.
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
   ['reached', (all) => all.done >= all.needed && isReadSince(all)],
-  // What hosts say counts for themselves: one that lies ends no wait that can do without it.
+  // Hosts are compared one by one: a false report of one host must not end a wait that can succeed without that host.
   ['absent', ({ facts }) => facts.absent === true],
   ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
   ['superseded', isSuperseded],
@@ -72,10 +72,13 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['time-over', ({ terms, progress }) => isOver(terms, progress)],
 ];
 
-/** So long a share that is reached waits for a reading that began later. */
+/** How long a wait with a reached share continues for a reading of the repository that began later. */
 const readWithinMs = 120_000;
 
-/** Where the server reads the repository: one that it read before would not know that it was withdrawn meanwhile. */
+/**
+ * If the server reads the repository, it must have read it after the share was reached: an earlier reading does not show a
+ * withdrawal since then.
+ */
 function isReadSince({ facts: { readAtMs }, progress: { elapsedMs }, reached }: Judged): boolean {
   if (readAtMs === undefined) return true;
   if (reached === undefined) return false;
@@ -86,13 +89,13 @@ function isOver({ withinMs }: WaitTerms, { elapsedMs }: WaitProgress): boolean {
   return elapsedMs >= withinMs;
 }
 
-/** Signed metadata knows; without it hosts decide it, each for itself. */
+/** Signed metadata decides. Without it, each host decides for itself. */
 function isSuperseded(all: Judged): boolean {
   const { signedSerial, supersededBy, later } = all.facts;
   return signedSerial === undefined ? isBeyond(all, later) : supersededBy !== undefined;
 }
 
-/** Hosts that will not be done by themselves. */
+/** Number of hosts that do not become done without an intervention. */
 function lostOf({ facts, terms }: Judged): number {
   const failed = terms.until === 'settled' ? (facts.settled?.failed ?? 0) : 0;
   return facts.refused + facts.later + facts.elsewhere + failed + (facts.cloned ?? 0);
@@ -112,8 +115,8 @@ interface Judged {
   readonly reached: ReachedSince | undefined;
 }
 
-/** Of a server that knows no bake time. */
-const nobodySettled = { confirmed: 0, notified: 0 };
+/** For a server that does not report bake times. */
+const noneSettled = { confirmed: 0, notified: 0 };
 
 export interface SettledShare {
   readonly isReached: boolean;
@@ -124,23 +127,23 @@ export interface SettledShare {
 }
 
 /**
- * Whether a release is good enough to go on to the next channel: hosts that nothing can confirm count, because it outlived its
- * bake time there as well. A silent host does not count as done.
+ * Decides whether a release may continue to the next channel. Hosts without a worker that can confirm count, because the release
+ * passed its bake time there too. A silent host does not count as done.
  */
 export function judgeSettledShare({ of, settled, withdrawn }: WaitFacts, sharePpm: number): SettledShare {
   const needed = Math.max(1, Math.ceil((of * sharePpm) / 1_000_000));
-  const { confirmed, notified } = settled ?? nobodySettled;
+  const { confirmed, notified } = settled ?? noneSettled;
   const done = confirmed + notified;
   return { isReached: withdrawn !== true && done >= needed, of, needed, done };
 }
 
-/** @param facts as of now */
+/** @param facts counted now */
 export function judgeWait(facts: WaitFacts, terms: WaitTerms, progress: WaitProgress): WaitVerdict {
-  // Who was excepted for silence and is back counts again; who left is still missing.
+  // A host that was excepted for silence counts again when it reports. A host that left still counts as missing.
   const of = Math.max(progress.frozen, facts.of);
-  // At least one: a share of nothing would be reached by a release that nobody took.
+  // At least one host: otherwise a release without any host would reach its share.
   const needed = Math.max(1, Math.ceil((of * terms.sharePpm) / 1_000_000));
-  const have = terms.until === 'settled' ? (facts.settled ?? nobodySettled) : facts;
+  const have = terms.until === 'settled' ? (facts.settled ?? noneSettled) : facts;
   const done = have.confirmed + (terms.accept === 'notified' ? have.notified : 0);
   const since = progress.reached ?? { sinceMs: facts.atMs, elapsedMs: progress.elapsedMs };
   const reached = done < needed ? undefined : since;

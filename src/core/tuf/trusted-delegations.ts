@@ -11,7 +11,7 @@ import {
   requireVersion,
 } from './metadata-checks.js';
 import type { WantedRole } from './target-search.js';
-import { judgedAtMs, recallFile, required, type TrustedSet } from './trusted-set.js';
+import { judgedAtMs, recallFile, requireTrusted, type TrustedSet } from './trusted-set.js';
 import { type DelegatedRole, type MetaFile, type ParsedFile, parseEnvelope } from './tuf-metadata.js';
 
 /**
@@ -19,7 +19,7 @@ import { type DelegatedRole, type MetaFile, type ParsedFile, parseEnvelope } fro
  * @throws WritError METADATA_MIX when it is not listed; then it is not even asked for (5.6.7)
  */
 export function delegatedMetaOf(set: TrustedSet, role: DelegatedRole): MetaFile {
-  const { meta, version } = required(set, 'snapshot').signed;
+  const { meta, version } = requireTrusted(set, 'snapshot').signed;
   const name = `${role.name}.json`;
   const entry = Object.hasOwn(meta, name) ? meta[name] : undefined;
   if (entry !== undefined) return entry;

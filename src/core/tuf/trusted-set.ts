@@ -183,7 +183,7 @@ const oldCopyHint =
  * @throws WritError METADATA_EXPIRED; METADATA_MISSING when there is no timestamp
  */
 export function requireFreshTimestamp(set: TrustedSet, nowMs: number): void {
-  requireFresh(required(set, 'timestamp'), judgedAtMs(set, nowMs));
+  requireFresh(requireTrusted(set, 'timestamp'), judgedAtMs(set, nowMs));
 }
 
 /** @returns true if the snapshot at hand is the one that the timestamp names; then it need not be fetched. */
@@ -233,17 +233,17 @@ export function trustTargets(set: TrustedSet, bytes: Uint8Array, nowMs: number):
  * @throws WritError METADATA_EXPIRED
  */
 export function requireFreshFile(set: TrustedSet, role: 'snapshot' | 'targets', nowMs: number): void {
-  requireFresh(required(set, role), judgedAtMs(set, nowMs));
+  requireFresh(requireTrusted(set, role), judgedAtMs(set, nowMs));
 }
 
 /** The metadata that bounds the fetch of a snapshot: version, and length where it is signed. */
 export function snapshotMetaOf(set: TrustedSet): MetaFile {
-  return snapshotMeta(required(set, 'timestamp').signed);
+  return snapshotMeta(requireTrusted(set, 'timestamp').signed);
 }
 
 /** The metadata that bounds the fetch of the top-level targets. */
 export function targetsMetaOf(set: TrustedSet): MetaFile {
-  const meta = required(set, 'snapshot').signed.meta['targets.json'];
+  const meta = requireTrusted(set, 'snapshot').signed.meta['targets.json'];
   if (meta !== undefined) return meta;
   throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
@@ -268,7 +268,7 @@ function snapshotMeta(timestamp: TimestampSigned): MetaFile {
 }
 
 /** @throws WritError INTERNAL when it is not there: the order of the workflow is the caller's duty */
-export function required<Role extends 'timestamp' | 'snapshot' | 'targets'>(
+export function requireTrusted<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   set: TrustedSet,
   role: Role,
 ): ParsedFile<Role> {
