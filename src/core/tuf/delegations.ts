@@ -1,11 +1,11 @@
-// What a targets file says about the roles it delegates to (specification 4.5), read strictly. Owns the names
-// that a delegated role may have, as they become names of files and of URLs; the search is target-search's.
+// Strict checks of the `delegations` of a targets file (specification 4.5), and the names that a delegated role may have: they
+// become names of files and URLs. target-search.ts has the search.
 import { isWellFormed } from '../text/canonical-json.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
 import * as at from './metadata-members.js';
 
 /**
- * @param name who delegates, for the refusal
+ * @param name of the delegating role, for the error
  * @throws WritError METADATA_MALFORMED
  */
 export function checkDelegations(name: string, value: JsonValue): void {
@@ -17,7 +17,7 @@ export function checkDelegations(name: string, value: JsonValue): void {
   for (const item of at.array(name, delegations['roles'], 'delegations.roles')) {
     const role = at.object(name, item, 'delegations.roles[]');
     const own = at.string(name, role['name'], 'delegations.roles[].name');
-    // 4.5: unique, or two thresholds would stand for one file and a reader could take the weaker one.
+    // 4.5: the name is unique. Otherwise one file would have two thresholds, and a reader could apply the weaker one.
     if (!isDelegatedName(own) || seen.has(own)) throw at.malformed(name, 'delegations.roles[].name');
     seen.add(own);
     checkDelegatedRole(name, role, `delegations.roles.${own}`);
@@ -28,7 +28,7 @@ function checkDelegatedRole(name: string, role: JsonObject, where: string): void
   at.checkRoleKeys(name, role, where);
   at.optionalBoolean(name, role['terminating'], `${where}.terminating`);
   const { paths, path_hash_prefixes: prefixes } = role;
-  // With both, one reader would go by the one and the next by the other.
+  // With both members, two readers could apply different ones.
   if ((paths === undefined) === (prefixes === undefined)) throw at.malformed(name, `${where}.paths`);
   if (paths !== undefined) {
     for (const path of at.array(name, paths, `${where}.paths`)) at.string(name, path, `${where}.paths[]`);
@@ -41,12 +41,12 @@ function checkDelegatedRole(name: string, role: JsonObject, where: string): void
 }
 
 const topLevelNames: readonly string[] = ['root', 'timestamp', 'snapshot', 'targets'];
-/** With a version before it and `.json` behind it, a name of this length still fits into 255 bytes. */
+/** A name of this length with a version and `.json` fits into the 255 bytes of a file name. */
 const maxFileNameBytes = 200;
 
 /**
- * A delegated role may have any name but those of the top-level roles: its file would take the place of
- * theirs, and its keys would speak where only the root's do.
+ * Rejects the names of the top-level roles: the file of a delegated role would replace theirs, and its keys would sign where only
+ * keys of the root may.
  */
 export function isDelegatedName(name: string): boolean {
   if (name === '' || topLevelNames.includes(name) || !isWellFormed(name)) return false;
@@ -54,9 +54,8 @@ export function isDelegatedName(name: string): boolean {
 }
 
 /**
- * @param name of a role; metadata may put anything into it, as `../x`, `a?b` or `#`
- * @returns the name as one segment of a URL and as the name of one file, without `.json`; different names
- *   never become one
+ * @param name of a role from metadata, which may be any text, as `../x`, `a?b` or `#`
+ * @returns the name as one segment of a URL and as the name of one file, without `.json`; the result is unique for each name
  */
 export function roleFileName(name: string): string {
   return encodeURIComponent(name);

@@ -1,5 +1,5 @@
-// The single checks that the rules of trust are made of: freshness, threshold, version, digest. Pure.
-// Each refuses with the code and the facts of the attack it stops; their order is trusted-set's.
+// The single checks of metadata: freshness, threshold, version, digest. Each throws an error with the facts of the attack that it
+// detects. trusted-set.ts applies them in the order of the specification. Pure.
 import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
@@ -14,9 +14,9 @@ import {
   type TopLevelRole,
 } from './tuf-metadata.js';
 
-/** @throws WritError METADATA_EXPIRED, at the instant of `expires` already */
+/** @throws WritError METADATA_EXPIRED if `expires` is at or before `atMs` */
 export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void {
-  // 5.x "expires is at or before the fixed start time": equal is expired.
+  // The specification, section 5: metadata has expired when `expires` is at or before the fixed start time.
   if (file.expiresAtMs > atMs) return;
   const { expires, version } = file.signed;
   throw new WritError('METADATA_EXPIRED', `${file.name} version ${version} expired at ${expires}`, {
@@ -31,14 +31,14 @@ export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void
   });
 }
 
-/** @returns who has to do what, as a sentence; three in four readers of this error have no key that helps. */
+/** @returns which person or program must re-sign the role, as a sentence. Most readers of this error have no key and must ask. */
 export function renewalOf(role: string): string {
   if (role === 'root') return 'The holders of the root keys sign a new one (`writ root rotate`).';
   if (role === 'timestamp' || role === 'snapshot') return 'The server must re-sign it (`writ refresh`).';
   return `The holder of its key must re-sign it (\`writ sign --role ${role}\`).`;
 }
 
-/** Whoever vouches for a file: the keys and the threshold that it names, and its own name and version. */
+/** The signing authority of a file: the keys and the threshold, and the name and version of the file that lists them. */
 export interface Authority {
   readonly name: string;
   readonly version: number;
@@ -46,15 +46,15 @@ export interface Authority {
   readonly role: RoleKeys;
 }
 
-/** The root's word about a top-level role. */
+/** @returns the authority that the root gives to a top-level role */
 export function rootAuthority(root: Pick<ParsedFile<'root'>, 'signed'>, role: TopLevelRole): Authority {
   const { keys, roles, version } = root.signed;
   return { name: 'root', version, keys, role: roles[role] };
 }
 
 /**
- * The word of one targets file about a role that it delegates to. Another file's word about the same name
- * counts nothing here (specification 5.6.7: keys and threshold of the delegator on the way).
+ * @returns the authority that one targets file gives to a role. Each delegator has its own keys and threshold for a role, so that
+ *   the authority of another delegator does not count (specification 5.6.7).
  */
 export function delegationAuthority(
   delegator: Pick<ParsedFile<'targets'>, 'name' | 'signed'>,
@@ -73,7 +73,7 @@ type SignedFile = Pick<ParsedFile<TopLevelRole>, 'name' | 'signatures' | 'signed
 export function requireThreshold(file: SignedFile, authority: Authority): void {
   const { threshold, keyids } = authority.role;
   const actual = validSigners(file, authority);
-  // Arbitrary installation: fewer signers than the delegator asks for are nobody.
+  // Arbitrary installation attack: a file with fewer signers than the threshold is not authentic.
   if (actual >= threshold) return;
   const { name, version } = authority;
   const rootVersion = name === 'root' ? { rootVersion: version } : {};
@@ -87,7 +87,7 @@ export function requireThreshold(file: SignedFile, authority: Authority): void {
   };
   if (file.signatures.length > 0 && !file.signatures.some(({ keyid }) => keyids.includes(keyid))) {
     const text = `${file.name}: signed by none of the keys that ${name} version ${version} lists`;
-    // The hint of the catalogue is about another root, which never affects a delegated role alone.
+    // The hint in the catalogue is for a wrong root, which cannot be the cause for a delegated role alone.
     const hint = `${file.name} has not signed with its current keys yet, or another key signed it. Inform the publisher: \`writ sign --role ${file.name}\` signs it again.`;
     throw new WritError('SIGNATURE_WRONG_KEY', text, { facts, ...(name === 'root' ? {} : { hint }) });
   }
@@ -99,46 +99,49 @@ function validSigners({ signatures, signedBytes }: SignedFile, { keys, role }: A
   return countValidSigners({ keys, role, signatures, signedBytes });
 }
 
-/** As requireThreshold, as a question. */
+/** @returns whether requireThreshold accepts the file */
 export function isVouched(file: SignedFile, authority: Authority): boolean {
   return validSigners(file, authority) >= authority.role.threshold;
 }
 
-/** By file, the root that was asked about it last, and what it said: both are parsed once and never changed. */
-const said = new WeakMap<object, { readonly root: object; readonly vouched: boolean }>();
+/** Cache of isVouchedByRoot for each file: the last root and the result. Parsed files are immutable. */
+const rootVerdicts = new WeakMap<object, { readonly root: object; readonly vouched: boolean }>();
 
-/** As isVouched, for a top-level role in the eyes of a root: each poll asks it of the same files. */
+/** As isVouched, with the authority of a root. The result is cached, because each poll repeats it for the same files. */
 export function isVouchedByRoot(
   file: SignedFile & Pick<ParsedFile<TopLevelRole>, 'role'>,
   root: Pick<ParsedFile<'root'>, 'signed'>,
 ): boolean {
-  const known = said.get(file);
+  const known = rootVerdicts.get(file);
   if (known?.root === root) return known.vouched;
   const vouched = isVouched(file, rootAuthority(root, file.role));
-  said.set(file, { root, vouched });
+  rootVerdicts.set(file, { root, vouched });
   return vouched;
 }
 
-/** True if the file is exactly the one that the entry names. */
+/** @returns true if the file has the version, length and digests of the entry */
 export function isNamedBy(meta: MetaFile, file: ParsedFile<'snapshot' | 'targets'>): boolean {
   return meta.version === file.signed.version && digestMismatch(meta, file.bytes) === undefined;
 }
 
 /** @throws WritError METADATA_MIX */
 export function requireVersion(role: string, meta: MetaFile, actual: number): void {
-  // Mix-and-match: parts of two publishes, each well signed, would make a policy that never existed.
+  // Mix-and-match attack: parts of two publishes, each with valid signatures, would combine to a policy that was never published.
   if (actual !== meta.version)
     throw mix(role, `version ${actual}, ${meta.version} is named`, meta.version, actual);
 }
 
-/** Length, and every digest known here. @throws WritError METADATA_MIX */
+/**
+ * Compares the length, and each digest with a known algorithm.
+ * @throws WritError METADATA_MIX
+ */
 export function requireDigests(role: string, meta: MetaFile, bytes: Uint8Array): void {
   const mismatch = digestMismatch(meta, bytes);
   if (mismatch === undefined) return;
   throw mix(role, `${mismatch.name} differs from the one that is named`, mismatch.expected, mismatch.actual);
 }
 
-/** Digests that can be checked here. */
+/** Digest algorithms that this version can compute. */
 export const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
 
 type Fact = string | number;
@@ -150,7 +153,7 @@ function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined
   }
   if (meta.hashes === undefined) return undefined;
   const known = knownAlgorithms.filter((name) => Object.hasOwn(meta.hashes ?? {}, name));
-  // Digests that nobody here can check are no proof.
+  // Digests of unknown algorithms only cannot be verified, so that the file is rejected.
   if (known.length === 0)
     return { name: 'digest', expected: knownAlgorithms.join(' or '), actual: 'unknown' };
   for (const name of known) {
@@ -161,15 +164,16 @@ function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined
   return undefined;
 }
 
-/** @param expected the lowest version that would have been accepted */
+/** @param expected the lowest acceptable version */
 export function rollback(role: string, expected: number, actual: number): WritError {
   const text = `${role}: version ${actual}, at least ${expected} was seen`;
   return new WritError('METADATA_ROLLBACK', text, { facts: { role, expected, actual } });
 }
 
 /**
- * @param role the file that does not fit
- * @param expected what names it. @param hint in place of the hint of the code
+ * @param role of the file that does not match
+ * @param expected value in the file that lists it
+ * @param hint replaces the hint in the catalogue
  */
 export function mix(role: string, message: string, expected: Fact, actual: Fact, hint?: string): WritError {
   const facts = { role, expected, actual };
@@ -177,7 +181,8 @@ export function mix(role: string, message: string, expected: Fact, actual: Fact,
 }
 
 /**
- * 5.5.5, rollback: no targets role may go back to an older version, or vanish and return with one.
+ * 5.5.5, rollback attack: a targets role must not return to an older version, nor disappear, because it could reappear with an older
+ * one.
  * @throws WritError METADATA_ROLLBACK
  */
 export function refuseShrunkSnapshot(
@@ -190,7 +195,10 @@ export function refuseShrunkSnapshot(
   }
 }
 
-/** @param name of a file, as `team.json`. @returns METADATA_ROLLBACK where the snapshot lists an older version of it, or none */
+/**
+ * @param name of a file, as `team.json`
+ * @returns METADATA_ROLLBACK if the snapshot lists an older version of the file or does not list it
+ */
 export function findOlderInSnapshot(
   name: string,
   version: number,

@@ -1,6 +1,6 @@
-// Readers of single members of a metadata file that somebody else wrote: each gives back what it must be, or
-// refuses naming the file (`name`: who speaks, as `root` or `dns-team`) and the member. Owns no shape of its own;
-// tuf-metadata and delegations are made of it.
+// Readers of single members of an untrusted metadata file. Each returns the member with the required type, or throws an error with
+// the role of the file (`name`, as `root` or `dns-team`) and the member. The structure of files is in tuf-metadata.ts and
+// delegations.ts.
 import { WritError } from '../errors.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
 
@@ -28,15 +28,18 @@ export function optionalBoolean(name: string, value: JsonValue | undefined, wher
 }
 
 /**
- * Versions, lengths and thresholds; the parser has already refused what is no safe integer.
- * @throws WritError METADATA_MALFORMED for anything below 1
+ * For versions, lengths and thresholds. The parser has already rejected numbers that are not safe integers.
+ * @throws WritError METADATA_MALFORMED for a number below 1
  */
 export function count(name: string, value: JsonValue | undefined, where: string): number {
   if (typeof value === 'number' && value >= 1) return value;
   throw malformed(name, where);
 }
 
-/** A public key as metadata lists it (specification 4.2.2). @throws WritError METADATA_MALFORMED */
+/**
+ * Checks the members of a public key (specification 4.2.2).
+ * @throws WritError METADATA_MALFORMED
+ */
 export function checkKey(name: string, value: JsonValue, where: string): void {
   const key = object(name, value, where);
   string(name, key['keytype'], `${where}.keytype`);
@@ -44,7 +47,10 @@ export function checkKey(name: string, value: JsonValue, where: string): void {
   string(name, object(name, key['keyval'], `${where}.keyval`)['public'], `${where}.keyval.public`);
 }
 
-/** Who may sign and how many must. @throws WritError METADATA_MALFORMED */
+/**
+ * Checks the key ids and the threshold of a role.
+ * @throws WritError METADATA_MALFORMED
+ */
 export function checkRoleKeys(name: string, value: JsonValue | undefined, where: string): void {
   const keys = object(name, value, where);
   for (const id of array(name, keys['keyids'], `${where}.keyids`)) string(name, id, `${where}.keyids[]`);
@@ -52,7 +58,7 @@ export function checkRoleKeys(name: string, value: JsonValue | undefined, where:
   count(name, keys['threshold'], `${where}.threshold`);
 }
 
-/** @param where the member, as `roles.snapshot.threshold`; cut off where it is as long as somebody liked */
+/** @param where path of the member, as `roles.snapshot.threshold`. It is cut off, because untrusted metadata can make it long. */
 export function malformed(name: string, where: string): WritError {
   const role = name.slice(0, 100);
   const member = where.slice(0, 200);
@@ -60,7 +66,7 @@ export function malformed(name: string, where: string): WritError {
   return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, { facts });
 }
 
-/** @returns the error for bytes that are no strict JSON */
+/** @returns the error for bytes that are not strict JSON */
 export function noJson(name: string, { reason, offset }: { reason: string; offset: number }): WritError {
   const role = name.slice(0, 100);
   return new WritError('METADATA_MALFORMED', `${role}: no strict JSON at ${offset}: ${reason}`, {

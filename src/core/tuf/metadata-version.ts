@@ -1,29 +1,29 @@
-// The version of a metadata file: which numbers hosts, file names and signatures have, and how far a version may be above
-// the published one. Pure.
+// Versions of metadata files: the range of valid numbers, and how far a version may be above the published one. Pure.
 
-/** The highest version: the parser of metadata refuses each number that is not a safe integer. */
+/** The highest version: the parser of metadata rejects each number that is not a safe integer. */
 export const maxVersion: number = Number.MAX_SAFE_INTEGER;
 
 export function isVersion(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
 
-/** @returns the version that the name of a file has; undefined for a number above maxVersion */
+/** @returns the version in the name of a file; undefined for a number above maxVersion */
 export function parseVersion(digits: string | undefined): number | undefined {
   const version = Number(digits);
   return isVersion(version) ? version : undefined;
 }
 
 /**
- * Fast-forward attack: a thief signs the highest version, so that no version of a new key can follow. Only versions up to this
- * one may have a gap before them. A repository reaches it by an attack only: at one signature a second, after 30,000 years.
+ * Fast-forward attack: with a stolen key the attacker signs the highest version, so that no version of a new key can follow. A gap
+ * before a version is accepted only up to this number, which a repository reaches only by an attack: at one signature a second,
+ * after 30,000 years.
  */
 export const maxVersionAfterGap = 1e12;
 
 /**
- * The set does not grow while a publisher goes on: a thief's file outside of it must not take the place of a later release.
+ * The set does not grow while the publisher continues: an attacker's file outside of it must not take the place of a later release.
  * @param versions of one role on disk, ascending
- * @param published the version that hosts see; 0 before they see any
+ * @param published the version that hosts see; 0 before the first
  * @returns the versions that may be read, published or followed by the next version
  */
 export function reachableVersions(versions: readonly number[], published: number): number[] {
@@ -36,26 +36,27 @@ export function reachableVersions(versions: readonly number[], published: number
 }
 
 /**
- * A repository that a stolen key took to the last version after a gap continues above it. Only stolen online keys publish a
- * version above this one, and a restart of versions takes a team out of the snapshot until it signs.
+ * A repository continues above the last version after a gap if an attacker with a stolen key signed that version. A version above
+ * this constant is published with stolen online keys only. Versions then restart, and the snapshot omits a team until it signs
+ * again.
  */
 const maxContinuedVersion = 2 * maxVersionAfterGap;
 
-/** @returns whether versions begin again, once hosts delete the snapshot and the timestamp with the published versions */
+/** @returns whether versions restart as soon as hosts have deleted the snapshot and the timestamp with the published versions */
 export function beginsAgain(version: number): boolean {
   return version > maxContinuedVersion;
 }
 
 /**
- * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key of the
- * snapshot or timestamp makes hosts delete both files (specification 5.3.11), so that versions may begin again.
- * @param outdated the roles with keys that the root no longer lists
+ * Fast-forward attack: with a stolen key the attacker signed a version so high that no version can follow. When a root removes the
+ * key of the snapshot or timestamp, hosts delete both files (specification 5.3.11), so that versions may restart.
+ * @param outdated roles with keys that the root no longer lists
  */
 export function forgetsVersions(outdated: readonly string[]): boolean {
   return outdated.includes('timestamp') || outdated.includes('snapshot');
 }
 
-/** @returns whether the versions of the targets begin again: only a root that replaces their key too makes hosts accept it */
+/** @returns whether the versions of the targets restart: hosts accept this only if the root replaces their key too */
 export function restartsTargets(outdated: readonly string[], version: number): boolean {
   return forgetsVersions(outdated) && outdated.includes('targets') && beginsAgain(version);
 }

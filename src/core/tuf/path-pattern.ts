@@ -1,14 +1,14 @@
-// The patterns of delegations (specification 4.5): `*` is any run of characters, `?` any single one, neither
-// crosses a slash, and nothing else means anything. Our own matcher, as shell globs know braces, negations
-// and hidden names: a team would be given paths, or refused some, that nobody meant.
+// The patterns of delegations (specification 4.5): `*` matches any number of characters, `?` matches one, and neither matches a
+// slash. All other characters match themselves. A shell glob library would also interpret braces, negations and hidden files, so
+// that a delegation would cover other paths than its publisher intended.
 
-/** A pattern is matched in time that grows with the square of the path: no delegation speaks for longer ones. */
+/** Bounds the time of a match, which is quadratic in the length of the path. A longer path matches no delegation. */
 const maxPathCharacters = 1024;
 
 /**
+ * Takes at most time in proportion to pattern x path: after a later star has matched, earlier stars are not retried.
  * @param pattern as `dns-?/*.tar.br`; any length
- * @param path of a target; compared by code point, with regard to case
- * Takes time in proportion to pattern x path at worst: a star is never tried again once a later one has matched.
+ * @param path of a target; compared by code points, case-sensitive
  */
 export function matchesPattern(pattern: string, path: string): boolean {
   if (path.length > maxPathCharacters) return false;
@@ -30,7 +30,7 @@ function matchesPart(pattern: readonly string[], text: readonly string[]): boole
       at += 1;
       read += 1;
     } else if (star !== undefined) {
-      // Only the last star can be of any help: what stands before it has matched as early as it could.
+      // Only the last star is retried: the characters before it have matched at the first possible position.
       star.from += 1;
       read = star.from;
       at = star.after;

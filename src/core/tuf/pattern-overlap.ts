@@ -1,13 +1,13 @@
-// Whether two patterns of delegations have a path in common: what decides if two teams could both speak for it. Walks
-// both patterns at once, as the product of their automata; exact, and small, as both are bounded. Pure.
+// Decides whether two patterns of delegations match a common path, so that two teams would be authorities for it. Searches the
+// product of the two automata; exact, and fast enough because patterns are bounded. Pure.
 
 /**
- * @param a, b patterns of `*` and `?` (path-pattern.ts), at most some hundred characters each
+ * @param a, b patterns with `*` and `?` (path-pattern.ts), at most some hundred characters each
  * @returns true if some path matches both
  */
 export function patternsOverlap(a: string, b: string): boolean {
   const [left, right] = [a.split('/'), b.split('/')];
-  // Neither sign crosses a slash, so that each part is a question of its own.
+  // No wildcard matches a slash, so that the parts are compared one by one.
   return (
     left.length === right.length &&
     left.every((part, index) => partsOverlap([...part], [...(right[index] ?? '')]))
@@ -16,7 +16,9 @@ export function patternsOverlap(a: string, b: string): boolean {
 
 type State = readonly [number, number];
 
-/** States are pairs of positions; a star may end, or take one more sign of the other pattern. */
+/**
+ * A state is a position in each pattern. At a star, the next state is behind the star or behind one character of the other pattern.
+ */
 function partsOverlap(a: readonly string[], b: readonly string[]): boolean {
   const seen = new Set<number>();
   const waiting: State[] = [[0, 0]];

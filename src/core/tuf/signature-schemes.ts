@@ -1,5 +1,5 @@
-// Key ids and signatures of TUF metadata: Ed25519, ECDSA P-256 and RSA-PSS, verified by node:crypto.
-// Owns what counts as one valid signer. Never signs, and never sees a secret key.
+// Key ids and signatures of TUF metadata: Ed25519, ECDSA P-256 and RSA-PSS, verified by node:crypto. Decides what counts as one
+// valid signer. Reads no secret key and signs nothing.
 import { createHash, createPublicKey, type KeyObject, constants as rsa, verify } from 'node:crypto';
 import { canonicalBytes } from '../text/canonical-json.js';
 import type { MetadataKey, MetadataSignature, RoleKeys } from './tuf-metadata.js';
@@ -12,15 +12,15 @@ export function keyId(key: MetadataKey): string {
 
 /**
  * @param bytes canonical bytes of `signed`
- * @param sigHex the signature as the metadata writes it
- * @returns false also for a key or scheme that is not known; never throws
+ * @param sigHex hex text of the signature from the metadata
+ * @returns false also for an unknown key type or scheme; never throws
  */
 export function verifySignature(key: MetadataKey, bytes: Uint8Array, sigHex: string): boolean {
   const publicKey = loadPublicKey(key);
   return publicKey !== undefined && verifyWith(publicKey, key.scheme, bytes, sigHex);
 }
 
-/** What countValidSigners reads: the keys and the role of the delegator, and the file to judge. */
+/** The input of countValidSigners: the keys and the role in the file of the delegator, and the file to verify. */
 export interface SignerCount {
   readonly keys: Readonly<Record<string, MetadataKey>>;
   readonly role: RoleKeys;
@@ -30,9 +30,8 @@ export interface SignerCount {
 }
 
 /**
- * Counts distinct public keys with a valid signature; unknown, empty and invalid signatures are not fatal.
- * A key id that signs twice was refused with the file's shape (parseEnvelope).
- * @returns how many signers of the role really signed
+ * Counts the distinct public keys of the role with a valid signature. Unknown keys and empty or invalid signatures are ignored.
+ * parseEnvelope has already rejected a file with two signatures of one key id.
  */
 export function countValidSigners(count: SignerCount): number {
   const listed = new Set(count.role.keyids);
@@ -44,7 +43,7 @@ export function countValidSigners(count: SignerCount): number {
   return signers.size;
 }
 
-/** @returns the identity of the public key itself: one key under two key ids is still one signer. */
+/** @returns the identity of the public key, because one key with two key ids is one signer */
 function validSigner(count: SignerCount, id: string, sig: string): string | undefined {
   const key = Object.hasOwn(count.keys, id) ? count.keys[id] : undefined;
   if (key === undefined || !isIdOf(id, key)) return undefined;
@@ -54,8 +53,8 @@ function validSigner(count: SignerCount, id: string, sig: string): string | unde
 }
 
 /**
- * @returns the same text for the same public key under whatever key id; undefined for a key whose signatures
- *   would never count here (unknown type or scheme, another curve, a short modulus, a weak key)
+ * @returns one text for each public key, whatever its key id; undefined for a key that is never a valid signer: of unknown type or
+ *   scheme, on another curve, with a short modulus, or weak
  */
 export function publicKeyIdentity(key: MetadataKey): string | undefined {
   const publicKey = loadPublicKey(key);
@@ -63,14 +62,14 @@ export function publicKeyIdentity(key: MetadataKey): string | undefined {
   return identityOf(publicKey);
 }
 
-/** By its numbers: the DER of one point on a curve differs with the form, compressed or not, it came in. */
+/** Uses the numbers of the key, because the DER of one point differs between its compressed and uncompressed form. */
 function identityOf(publicKey: KeyObject): string {
   return JSON.stringify(publicKey.export({ format: 'jwk' }));
 }
 
 /**
- * A key id that is not the digest of its key could name two keys in two files (specification 4.2 MUST).
- * Older tools digested the three defined members only and added others later: both bind the id to the key.
+ * Binds a key id to its key: without it one id could mean two keys in two files (specification 4.2 MUST). Older tools computed the
+ * digest over the three defined members only, and added others later. Both digests are accepted.
  */
 function isIdOf(id: string, key: MetadataKey): boolean {
   if (keyId(key) === id) return true;
@@ -86,7 +85,7 @@ function loadPublicKey(key: MetadataKey): KeyObject | undefined {
   try {
     return key.keytype === 'ed25519' ? loadEd25519(text) : loadPem(key, text);
   } catch {
-    // OpenSSL's word on a key that is none: such a key never counts.
+    // OpenSSL cannot decode the key: it never counts as a signer.
     return undefined;
   }
 }
@@ -95,13 +94,13 @@ function loadEd25519(hex: string): KeyObject | undefined {
   if (!/^[0-9a-f]{64}$/i.test(hex)) return undefined;
   const bytes = Buffer.from(hex, 'hex');
   if (isWeakEd25519(bytes)) return undefined;
-  // Not as DER, of which the decoders of OpenSSL make more work than of the signature itself.
+  // As JWK, because OpenSSL takes longer to decode the DER than to verify the signature.
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') };
   return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
 function loadPem(key: MetadataKey, pem: string): KeyObject | undefined {
-  // createPublicKey would also take a certificate, or a private key.
+  // createPublicKey would also accept a certificate or a private key.
   if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined;
   const publicKey = createPublicKey(pem);
   const details = publicKey.asymmetricKeyDetails ?? {};
@@ -126,7 +125,7 @@ function verifierOf(publicKey: KeyObject, scheme: string): Verifier | undefined 
 
 type Verifier = (key: KeyObject, bytes: Uint8Array, signature: Buffer) => boolean;
 
-/** By the type of the key and the scheme: a scheme never picks the type of key that it is used with. */
+/** By type of the key and scheme, so that a scheme is never applied to another type of key. */
 const verifiers: Readonly<Record<string, Verifier>> = {
   'ed25519 ed25519': (key, bytes, signature) =>
     isCanonicalEd25519(signature) && verify(null, bytes, key, signature),
@@ -140,7 +139,7 @@ const verifiers: Readonly<Record<string, Verifier>> = {
 /** The order of the group of Ed25519 (RFC 8032 section 5.1). */
 const groupOrder = (1n << 252n) + 27742317777372353535851937790883648493n;
 
-/** S + L verifies as well where nobody looks: a second signature made without the key (RFC 8032 5.1.7). */
+/** A verifier without this check also accepts S + L, which makes a second valid signature without the key (RFC 8032 5.1.7). */
 function isCanonicalEd25519(signature: Buffer): boolean {
   if (signature.length !== 64) return false;
   const s = Buffer.from(signature.subarray(32)).reverse().toString('hex');

@@ -1,6 +1,6 @@
-// Is a release that a host keeps still vouched for? The metadata of today lists its digest,
-// or the metadata kept in its record is signed to the threshold by keys that the root and the delegations of today
-// still hold. Expiry is not asked: a release does not turn bad with time, but with the keys behind it. Pure.
+// Decides whether a retained release is still trusted. Either the current metadata lists its digest, or the metadata in its release
+// record has enough signatures by keys that the current root and delegations list. Expiry is ignored: a release loses trust with its
+// keys and not with time. Pure.
 import { isWritError } from '../errors.js';
 import { delegationAuthority, isVouched, isVouchedByRoot } from './metadata-checks.js';
 import {
@@ -14,19 +14,19 @@ import {
 import { recallFile, settleRoot, type TrustedSet } from './trusted-set.js';
 import type { ParsedFile, TargetFile } from './tuf-metadata.js';
 
-/** What a release record proves a release with. */
+/** The proof of a release in its release record. */
 export interface ReleaseProof {
-  /** As the targets name it: `<bundle>/<channel>.tar.br`. */
+  /** Target path: `<bundle>/<channel>.tar.br`. */
   readonly path: string;
   /** Of the archive, in bytes. */
   readonly length: number;
   /** Of the archive, in hex. */
   readonly sha256: string;
-  /** Name of the role that listed it. */
+  /** Name of the role that signed its entry. */
   readonly role: string;
-  /** That role's file, byte for byte. Read only when the verdict depends on it. */
+  /** The exact bytes of that role's file. Read only if the verdict depends on it. */
   metadata(): Uint8Array | undefined;
-  /** The record alone must prove the release; by default the current metadata may list it instead. */
+  /** `record`: only the record may prove the release. By default the current metadata may list it instead. */
   readonly evidence?: 'record';
 }
 
@@ -34,10 +34,10 @@ export type StillVerdict =
   | { readonly kind: 'verifies'; readonly by: 'listed' | 'record' }
   | { readonly kind: 'untrusted'; readonly reason: string };
 
-/** The file of a delegated role as this host keeps it, if it is complete; whether anybody vouches for it is not known yet. */
+/** Reads the stored file of a delegated role; undefined if it is missing or damaged. Its signatures are not verified yet. */
 export type KeptRole = (name: string) => ParsedFile<'targets'> | undefined;
 
-/** @param known also in the middle of a refresh: what the newest root does not vouch for counts nothing here */
+/** @param known may be in the middle of a refresh: files that the newest root does not authorize are ignored */
 export function stillVerifies(known: TrustedSet, proof: ReleaseProof, kept: KeptRole): StillVerdict {
   const set = settleRoot(known);
   if (proof.evidence === undefined && isListed(set, proof, kept)) return { kind: 'verifies', by: 'listed' };
@@ -74,19 +74,19 @@ function isListed(set: TrustedSet, proof: ReleaseProof, kept: KeptRole): boolean
     }
     return step.value !== undefined && isEntry({ [proof.path]: step.value.file }, proof);
   } catch (error) {
-    // Too many roles: nobody can say that it is listed.
+    // The search exceeded its bounds, so that the entry is not proven.
     if (isWritError(error)) return false;
     throw error;
   }
 }
 
-/** The kept file of a role, if this very delegator vouches for it. */
+/** @returns the stored file of the role, if this delegator is an authority with enough signatures for it */
 function vouchedRole({ delegator, role }: WantedRole, kept: KeptRole): ParsedFile<'targets'> | undefined {
   const file = kept(role.name);
   return file !== undefined && isVouched(file, delegationAuthority(delegator, role)) ? file : undefined;
 }
 
-/** A delegation of today, on the way to this path, names the role and keys that signed the record's file. */
+/** @returns whether a current delegation for this path gives the role the keys that signed the file in the record */
 function isDelegated(
   { targets }: TrustedSet,
   file: ParsedFile<'targets'>,
@@ -104,7 +104,7 @@ function isDelegated(
     visited.add(role.name);
     const next = vouchedRole(wanted, kept);
     if (next === undefined || others(next) > maxOtherBytes) continue;
-    // One by one: as arguments of one call, hundreds of thousands would exhaust the stack.
+    // Pushed one by one, because hundreds of thousands of arguments in one call exhaust the stack.
     for (const one of delegationsOf(next, path)) waiting.push(one);
   }
   return false;

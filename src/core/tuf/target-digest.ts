@@ -1,5 +1,5 @@
-// Digests a target while it streams and holds it to everything that was signed about it (specification 5.7.3).
-// Pure: bytes in, a verdict out.
+// Computes the digests of a target while it arrives, and compares length and digests with the signed ones (specification 5.7.3).
+// Pure.
 import { createHash, type Hash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import { knownAlgorithms } from './metadata-checks.js';
@@ -7,16 +7,19 @@ import type { TargetFile } from './tuf-metadata.js';
 
 export interface TargetDigest {
   update(chunk: Uint8Array): void;
-  /** @returns one that goes on from here by itself */
+  /** @returns an independent digest of the bytes so far */
   copy(): TargetDigest;
-  /** Called once, at the end. @throws WritError DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST */
+  /**
+   * Must be called once, after the last byte.
+   * @throws WritError DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST
+   */
   requireSame(): void;
 }
 
 /**
  * @param path of the target, for messages
- * @returns a digest of every algorithm that was signed and is known: one that differs is enough to refuse
- * @throws WritError TARGET_MALFORMED when none is known: nobody here could tell one content from another
+ * @returns a digest of each signed algorithm that is known; a difference in one of them is an error
+ * @throws WritError TARGET_MALFORMED if no algorithm is known, because the content cannot be verified then
  */
 export function openTargetDigest(path: string, file: TargetFile): TargetDigest {
   const known = knownAlgorithms

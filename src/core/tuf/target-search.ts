@@ -1,12 +1,11 @@
-// The search for a target through delegations (specification 5.6.7): depth first, in the order of appearance,
-// each role once. Pure: it says which role it needs next and is given that role's file, already trusted on the
-// way that led to it. Owns who may speak for a path; never what a file must prove to be trusted.
+// The search for a target through delegations (specification 5.6.7): depth first, in the order of the delegations, each role once.
+// It decides which role is the authority for a path. The caller fetches and verifies the files of roles. Pure.
 import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import { matchesPattern } from './path-pattern.js';
 import type { DelegatedRole, ParsedFile, TargetFile } from './tuf-metadata.js';
 
-/** What the search wants next: the file of `role`, judged by the keys of `delegator`. */
+/** The role whose file the search needs next, and the delegator whose keys must verify it. */
 export interface WantedRole {
   readonly delegator: ParsedFile<'targets'>;
   readonly role: DelegatedRole;
@@ -15,31 +14,31 @@ export interface WantedRole {
 export interface FoundTarget {
   readonly path: string;
   readonly file: TargetFile;
-  /** The files that vouch for it, from the top-level targets to the one that lists it. */
+  /** The chain of delegations: from the top-level targets to the file with the entry. */
   readonly chain: readonly ParsedFile<'targets'>[];
 }
 
-/** Delegated roles that one search may visit; the number that all clients use. */
+/** Number of delegated roles that one search may visit; the same bound as in other TUF clients. */
 export const maxVisitedRoles = 32;
 /**
- * And the bytes of them all but the greatest, which may have as many as targets: it takes ten times that when it is parsed,
- * and two of them beside all else would be too many for an agent of 256 MB.
+ * Sum of the bytes of these files without the greatest one, which may have as many as targets. Parsing takes ten times the size of a
+ * file, and two of the greatest size would exceed the memory of an agent with 256 MB.
  */
 export const maxOtherBytes = 2_000_000;
 
 /**
- * Searches one path. Each value asked for is answered by `next(file)`; a role that cannot be trusted has to end
- * the search with its error: going on behind it would let whoever withholds it choose who answers.
+ * Searches one path. The caller must answer each yielded role with `next(file)`, and must end the search with an error if it cannot
+ * trust the file. If the search continued, an attacker who withholds a file could choose which role is the authority.
  * @param targets the trusted top-level targets
  * @returns the first entry in the order of the search; undefined if no role lists the path
- * @throws WritError DELEGATION_LIMIT when a further role would have to be visited
+ * @throws WritError DELEGATION_LIMIT if the search would exceed its bounds
  */
 export function* searchTarget(
   targets: ParsedFile<'targets'>,
   path: string,
 ): Generator<WantedRole, FoundTarget | undefined, ParsedFile<'targets'>> {
   const { visit, weigh } = boundsOf(path, { roles: maxVisitedRoles, otherBytes: maxOtherBytes });
-  // A stack instead of recursion: the depth is what others wrote.
+  // A stack instead of recursion, because untrusted metadata determines the depth.
   const waiting: { chain: FoundTarget['chain']; wanted: WantedRole | undefined }[] = [
     { chain: [], wanted: undefined },
   ];
@@ -51,19 +50,19 @@ export function* searchTarget(
     const entry = entryOf(file, path);
     if (entry !== undefined) return { path, file: entry, chain };
     const { roles, end } = delegationsFor(file, path);
-    // A terminating delegation has the last word about its paths: whoever stands behind it is not asked.
+    // The roles after a terminating delegation have no authority for its paths.
     if (end === 'terminating') waiting.length = 0;
     for (const role of roles.toReversed()) waiting.push({ chain, wanted: { delegator: file, role } });
   }
   return undefined;
 }
 
-/** What one visit of roles may cost, whoever wrote them. */
+/** Bounds on the roles and bytes of one search, because a delegated role can delegate to any number of others. */
 function boundsOf(target: string, max: { readonly roles: number; readonly otherBytes: number }) {
   const visited = new Set<string>();
   const others = countOthers();
   return {
-    /** Visited anywhere, not on this branch alone: cycles end, and a diamond is asked once. */
+    /** Counts a role once in the whole search, so that cycles end and a role with two delegators is visited once. */
     visit: (role: string): 'first' | 'again' => {
       if (visited.has(role)) return 'again';
       if (visited.size === max.roles) throw beyond(target, max.roles, 'delegated roles');
@@ -77,7 +76,7 @@ function boundsOf(target: string, max: { readonly roles: number; readonly otherB
   };
 }
 
-/** @returns a count that takes one file after the other, and gives the bytes of all but the greatest so far */
+/** @returns a function that adds one file, and returns the bytes of all files so far without the greatest one */
 export function countOthers(): (file: ParsedFile<'targets'>) => number {
   let [all, greatest] = [0, 0];
   return ({ bytes }) => {
@@ -87,14 +86,14 @@ export function countOthers(): (file: ParsedFile<'targets'>) => number {
   };
 }
 
-/** Delegated roles that one listing visits: more than a search does, as hashed bins are many. */
+/** Number of delegated roles that one listing visits. It is greater than for a search, because hashed bins have many roles. */
 export const maxListedRoles = 1024;
 export const maxListedBytes = 50_000_000;
 
 /**
- * Visits every role that the targets lead to, each once, as `yield` gives its file. For a list of what there may
- * be: whether a role may really speak for a path that it lists, only a search for that path can tell.
- * A role that is answered by undefined is passed over, with what only it leads to.
+ * Visits each role that is reachable from the targets once, to list all possible entries. An entry may be without effect: only
+ * searchTarget decides which role is the authority for its path. The caller may answer a role with undefined. The roles that are
+ * reachable only through it are then left out.
  * @throws WritError DELEGATION_LIMIT
  */
 export function* visitRoles(
@@ -116,7 +115,7 @@ function entryOf({ signed }: ParsedFile<'targets'>, path: string): TargetFile | 
   return Object.hasOwn(signed.targets, path) ? signed.targets[path] : undefined;
 }
 
-/** Those roles of a file that speak for the path, as far as the first terminating one. */
+/** @returns the roles that a file delegates the path to, up to the first terminating one */
 function delegationsFor(
   { signed }: ParsedFile<'targets'>,
   path: string,
@@ -128,8 +127,7 @@ function delegationsFor(
 }
 
 /**
- * @returns true if the delegation covers the path: by one of its patterns, or by the beginning of the path's
- *   SHA-256 in hex (hashed bins)
+ * @returns whether the delegation covers the path: by one of its patterns, or by a prefix of the path's SHA-256 in hex (hashed bins)
  */
 export function matchesPath(role: DelegatedRole, path: string): boolean {
   if (role.paths !== undefined) return role.paths.some((pattern) => matchesPattern(pattern, path));

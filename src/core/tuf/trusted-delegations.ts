@@ -1,5 +1,5 @@
-// The rules of trust for delegated roles (TUF 1.0.34 section 5.6.7): each file is judged by the snapshot, which
-// names its version, and by the one delegator on the way to it. Pure, as trusted-set, which it continues.
+// The verification of delegated roles (TUF 1.0.34 section 5.6.7). The snapshot lists the version of each file, and the delegator in
+// the current search lists its keys. Continues trusted-set.ts. Pure.
 import {
   delegationAuthority,
   isNamedBy,
@@ -15,8 +15,8 @@ import { judgedAtMs, recallFile, requireTrusted, type TrustedSet } from './trust
 import { type DelegatedRole, type MetaFile, type ParsedFile, parseEnvelope } from './tuf-metadata.js';
 
 /**
- * What the snapshot says about a delegated role: it bounds the fetch.
- * @throws WritError METADATA_MIX when it is not listed; then it is not even asked for (5.6.7)
+ * @returns the entry of a delegated role in the snapshot, which bounds its fetch
+ * @throws WritError METADATA_MIX if there is none; the file is then not requested (5.6.7)
  */
 export function delegatedMetaOf(set: TrustedSet, role: DelegatedRole): MetaFile {
   const { meta, version } = requireTrusted(set, 'snapshot').signed;
@@ -28,8 +28,8 @@ export function delegatedMetaOf(set: TrustedSet, role: DelegatedRole): MetaFile 
 }
 
 /**
- * Judges the file of a delegated role (5.6 with the delegator in the place of the root).
- * @param delegator already trusted on the way from the top-level targets
+ * Verifies the fetched file of a delegated role (5.6, with the delegator in place of the root).
+ * @param delegator already trusted in this search
  * @returns the file, for withDelegated
  * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_EXPIRED
  */
@@ -49,13 +49,13 @@ export function trustDelegated(
   return file;
 }
 
-/** One file of the greatest size and small ones beside it. */
+/** Enough for one file of the greatest size and small ones. */
 export const maxHeldBytes = 6_000_000;
 
 /**
- * Takes up a file that trustDelegated or keptDelegated has found good. Where all that is held would be too much, holding
- * begins again with this file, and the others are read again when they are needed: the searches for many bundles would
- * otherwise fill the memory of a host, each within its bounds.
+ * Adds a verified file of a delegated role to the set. If the files together exceed maxHeldBytes, the set keeps only this one, and
+ * the others are read again when needed. Without this bound the searches for many bundles, each within its own bounds, would exhaust
+ * the memory of a host.
  */
 export function withDelegated(set: TrustedSet, file: ParsedFile<'targets'>): TrustedSet {
   const held = new Map(set.delegated).set(file.name, file);
@@ -65,8 +65,9 @@ export function withDelegated(set: TrustedSet, file: ParsedFile<'targets'>): Tru
 }
 
 /**
- * Judges a file that was kept: is it the one that the snapshot names, under the keys of this very delegator?
- * @returns undefined where it has to be fetched; expiry is not asked (requireFreshDelegated)
+ * Verifies a stored file: the snapshot lists it, and the keys of this delegator signed it. Expiry is not checked, see
+ * requireFreshDelegated.
+ * @returns undefined if the file must be fetched
  * @throws WritError METADATA_MIX
  */
 export function keptDelegated(
@@ -85,7 +86,7 @@ export function keptDelegated(
 }
 
 /**
- * Judges the file of a role that was kept and is used again without a fetch: it may have expired since.
+ * Checks the expiry of a stored file that is used without a fetch.
  * @throws WritError METADATA_EXPIRED with the name of the role
  */
 export function requireFreshDelegated(set: TrustedSet, file: ParsedFile<'targets'>, nowMs: number): void {

@@ -1,6 +1,6 @@
-// The rule engine of trust (TUF 1.0.34 section 5): bytes and a time in; a new trusted set, or a coded refusal,
-// out. Pure: it never fetches, stores or asks the time. A set is immutable, so that a refused file changes
-// nothing. Delegated roles are further files, each judged with the keys of the delegator on the way to it.
+// The client workflow of TUF (1.0.34 section 5). Each function takes bytes and a time, and returns a new trusted set or throws. It
+// fetches and stores nothing. Sets are immutable, so that a rejected file changes nothing. trusted-delegations.ts has the rules for
+// delegated roles.
 import { orUndefined, WritError } from '../errors.js';
 import { given } from '../given.js';
 import { parseIsoTime } from '../release/release.js';
@@ -29,14 +29,14 @@ export interface TrustedSet {
   readonly timestamp?: ParsedFile<'timestamp'>;
   readonly snapshot?: ParsedFile<'snapshot'>;
   readonly targets?: ParsedFile<'targets'>;
-  /** By name, as last trusted on some way: trusted-delegations asks again on every other. */
+  /** By name, as last verified for some delegator. trusted-delegations.ts verifies a file again for each other delegator. */
   readonly delegated?: ReadonlyMap<string, ParsedFile<'targets'>>;
-  /** Greatest `writ.signedAt` accepted, epoch milliseconds: the world is at least that old. */
+  /** Clock floor: the greatest accepted `writ.signedAt`, epoch milliseconds. The real time cannot be earlier. */
   readonly clockFloorMs?: number;
 }
 
 /**
- * Trusts a root because it was shipped with the host (5.2); its expiry is not asked.
+ * Trusts the configured root (5.2). Its expiry is not checked.
  * @throws WritError METADATA_MALFORMED, SIGNATURE_*
  */
 export function trustFirstRoot(bytes: Uint8Array): TrustedSet {
@@ -46,30 +46,30 @@ export function trustFirstRoot(bytes: Uint8Array): TrustedSet {
 }
 
 /**
- * Follows the chain by one root (5.3.4 to 5.3.8). The expiry of roots in between is not asked (5.3.7), or a
- * host that slept for a year could never come back.
+ * Follows the chain by one root (5.3.4 to 5.3.8). The expiry of intermediate roots is not checked (5.3.7), because a host that was
+ * offline for a year could otherwise never refresh.
  * @throws WritError METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK, METADATA_MIX
  */
 export function trustNextRoot(set: TrustedSet, bytes: Uint8Array): TrustedSet {
   const root = parseEnvelope(bytes, 'root');
-  // 5.3.4, stolen or invented root: the keys trusted so far must vouch for the new ones ...
+  // 5.3.4, forged root: the trusted keys must sign the new root.
   requireThreshold(root, rootAuthority(set.root, 'root'));
-  // ... and the new ones for themselves: nobody is put in charge who cannot sign.
+  // The keys of the new root must sign it too, because keys that cannot sign must not become the authority.
   requireThreshold(root, rootAuthority(root, 'root'));
-  // 5.3.5, rollback: an old root would bring back keys that were revoked since.
+  // 5.3.5, rollback attack: an old root would restore keys that were revoked since.
   const expected = set.root.signed.version + 1;
   const actual = root.signed.version;
   if (actual < expected) throw rollback('root', expected, actual);
-  // A version left out could have been the one that revoked a key.
+  // The missing version could be the one that revoked a key.
   if (actual > expected) throw mix('root', `version ${actual} came as ${expected}`, expected, actual);
   return { ...set, root };
 }
 
 /**
- * Ends the chain: keeps of the files accepted under earlier roots only what the final root still vouches for.
- * 5.3.11, fast-forward attack: a stolen key signs a version, or a time, far ahead, so that honest metadata
- * looks old for ever. Rotating the key of timestamp or snapshot makes both files be forgotten (each carries the
- * memory of snapshot versions), and the key of the timestamp alone the clock floor with them.
+ * Completes the chain: keeps only those files that the authority of the final root signed.
+ * 5.3.11, fast-forward attack: with a stolen key the attacker signs a version or a time far ahead, so that honest metadata appears
+ * old forever. When a root replaces the key of timestamp or snapshot, both files are deleted, because each contains versions of the
+ * snapshot. When it replaces the key of the timestamp, the clock floor is deleted too.
  */
 export function settleRoot(set: TrustedSet): TrustedSet {
   const { timestamp, snapshot, targets, root, delegated, clockFloorMs } = set;
@@ -77,29 +77,29 @@ export function settleRoot(set: TrustedSet): TrustedSet {
     root,
     ...given({
       targets: targets && isVouchedByRoot(targets, root) ? targets : undefined,
-      // Each is asked again on the way to it.
+      // keptDelegated verifies each of them again before it is used.
       delegated,
     }),
   };
   if (timestamp !== undefined && !isVouchedByRoot(timestamp, root)) return settled;
-  // What the timestamp key has said about time stays true when only the key of the snapshot is replaced.
+  // The times that the timestamp key signed stay valid if only the key of the snapshot is replaced.
   const floor = given({ clockFloorMs });
   if (snapshot !== undefined && !isVouchedByRoot(snapshot, root)) return { ...settled, ...floor };
   return { ...settled, ...given({ timestamp, snapshot }), ...floor };
 }
 
-/** What the host's own store holds; it was judged before it was put there. */
+/** Contents of the trust store. These files were verified before they were stored. */
 export interface StoredFiles {
   readonly timestamp?: Uint8Array;
   readonly snapshot?: Uint8Array;
   readonly targets?: Uint8Array;
-  /** Kept apart only while it is above what the stored timestamp says. */
+  /** Stored separately only while it is above the time in the stored timestamp. */
   readonly clockFloorMs?: number;
 }
 
 /**
- * Takes up the files of the store again: shape and signatures are asked, expiry is not (it is judged at use).
- * A damaged file is left out, and so fetched again.
+ * Restores the set from the trust store. Structure and signatures are verified again; expiry is checked when a file is used. A
+ * damaged file is left out and so fetched again.
  */
 export function recallFiles(set: TrustedSet, stored: StoredFiles): TrustedSet {
   const timestamp = recallFile(stored.timestamp, 'timestamp');
@@ -111,7 +111,7 @@ export function recallFiles(set: TrustedSet, stored: StoredFiles): TrustedSet {
   return settleRoot(withTimestamp({ ...recalled, ...given({ clockFloorMs }) }, timestamp));
 }
 
-/** @returns undefined for a file that is damaged. */
+/** @returns undefined for a missing or damaged file */
 export function recallFile<Role extends TopLevelRole>(
   bytes: Uint8Array | undefined,
   role: Role,
@@ -121,7 +121,7 @@ export function recallFile<Role extends TopLevelRole>(
 }
 
 /**
- * 5.3.10: the final root must not have expired (freeze attack: a host that is kept from the newer root).
+ * 5.3.10: the final root must not have expired. An expired root may be a freeze attack, which withholds newer roots from the host.
  * @throws WritError METADATA_EXPIRED
  */
 export function requireFreshRoot(set: TrustedSet, nowMs: number): void {
@@ -129,20 +129,20 @@ export function requireFreshRoot(set: TrustedSet, nowMs: number): void {
 }
 
 /**
- * Judges a timestamp from the server (5.4).
- * @returns the new set, or the same one when the version is the trusted one (5.4.3.1: normal, not an error)
+ * Verifies a fetched timestamp (5.4).
+ * @returns the new set; the same set if the version is the trusted one (5.4.3.1), which is no error
  * @throws WritError METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK, METADATA_EXPIRED
  */
 export function trustTimestamp(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
   const file = parseEnvelope(bytes, 'timestamp');
   requireThreshold(file, rootAuthority(set.root, 'timestamp'));
   const trusted = set.timestamp?.signed;
-  // 5.4.3.1, rollback: a replayed timestamp would hide every release since.
+  // 5.4.3.1, rollback attack: a replayed timestamp would hide each release since then.
   if (trusted !== undefined && file.signed.version < trusted.version) {
     throw rollback('timestamp', trusted.version, file.signed.version);
   }
   if (file.signed.version === trusted?.version) return set;
-  // 5.4.3.2, rollback by a stolen timestamp key: it may not lead back to an older snapshot.
+  // 5.4.3.2, rollback attack with a stolen timestamp key: the listed snapshot must not be older.
   const expected = trusted === undefined ? 0 : snapshotMeta(trusted).version;
   const actual = snapshotMeta(file.signed).version;
   if (actual < expected) throw rollback('snapshot', expected, actual);
@@ -152,10 +152,10 @@ export function trustTimestamp(set: TrustedSet, bytes: Uint8Array, nowMs: number
 }
 
 /**
- * For a timestamp that is refused already: whether it is one of those that this host had before their keys were replaced, so
- * that it is old and not forged. A newer one under those keys is the work of a stolen key.
- * @param earlier bytes of a root that this host has accepted, and of the newest timestamp that it has
- * @returns METADATA_ROLLBACK; undefined where that root does not vouch for it either
+ * Distinguishes an old timestamp from a forged one, after its signatures were rejected. It is old if an earlier root lists its keys,
+ * and this host had accepted a timestamp of at least that version. With a higher version it is forged by a stolen key.
+ * @param earlier bytes of a root that this host accepted, and of the newest timestamp that it accepted
+ * @returns METADATA_ROLLBACK for an old timestamp; undefined otherwise
  */
 export function olderTimestamp(
   set: TrustedSet,
@@ -179,26 +179,25 @@ const oldCopyHint =
   'Either the server has not signed since the root was committed: `writ refresh` signs. Or a cache or mirror serves an old timestamp.json: delete it there, and shorten how long it is kept (docs/server.md).';
 
 /**
- * 5.4.4, freeze attack: the timestamp in use, new or kept, must not have expired.
+ * 5.4.4, freeze attack: the timestamp in use, fetched or stored, must not have expired.
  * @throws WritError METADATA_EXPIRED; METADATA_MISSING when there is no timestamp
  */
 export function requireFreshTimestamp(set: TrustedSet, nowMs: number): void {
   requireFresh(requireTrusted(set, 'timestamp'), judgedAtMs(set, nowMs));
 }
 
-/** @returns true if the snapshot at hand is the one that the timestamp names; then it need not be fetched. */
+/** @returns true if the snapshot in the set is the one that the timestamp lists; it is then not fetched */
 export function isSnapshotCurrent(set: TrustedSet): boolean {
   return set.snapshot !== undefined && isNamedBy(snapshotMetaOf(set), set.snapshot);
 }
 
 /**
- * Judges a snapshot from the server (5.5) against the timestamp and the snapshot trusted before.
- * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK,
- *   METADATA_EXPIRED
+ * Verifies a fetched snapshot (5.5) against the timestamp and the trusted snapshot.
+ * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK, METADATA_EXPIRED
  */
 export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
   const meta = snapshotMetaOf(set);
-  // 5.5.2: digests before parsing, so that the parser meets only bytes that were meant.
+  // 5.5.2: verify digests before parsing, so that the parser reads only the expected bytes.
   requireDigests('snapshot', meta, bytes);
   const file = parseEnvelope(bytes, 'snapshot');
   requireThreshold(file, rootAuthority(set.root, 'snapshot'));
@@ -208,13 +207,13 @@ export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number)
   return { ...set, snapshot: file };
 }
 
-/** @returns true if the targets at hand are those that the snapshot names; then they need not be fetched. */
+/** @returns true if the targets in the set are those that the snapshot lists; they are then not fetched */
 export function areTargetsCurrent(set: TrustedSet): boolean {
   return set.targets !== undefined && isNamedBy(targetsMetaOf(set), set.targets);
 }
 
 /**
- * Judges the top-level targets from the server (5.6).
+ * Verifies the fetched top-level targets (5.6).
  * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_EXPIRED
  */
 export function trustTargets(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
@@ -222,33 +221,33 @@ export function trustTargets(set: TrustedSet, bytes: Uint8Array, nowMs: number):
   requireDigests('targets', meta, bytes);
   const file = parseEnvelope(bytes, 'targets');
   requireThreshold(file, rootAuthority(set.root, 'targets'));
-  // 5.6.4, mix-and-match: rollback of targets is refused here, as the snapshot's versions only grow.
+  // 5.6.4, mix-and-match attack. This also rejects a rollback of the targets, because versions in the snapshot only grow.
   requireVersion('targets', meta, file.signed.version);
   requireFresh(file, judgedAtMs(set, nowMs));
   return { ...set, targets: file };
 }
 
 /**
- * Judges files that were kept and are used again without a fetch: they may have expired since.
+ * Checks the expiry of a stored file that is used without a fetch.
  * @throws WritError METADATA_EXPIRED
  */
 export function requireFreshFile(set: TrustedSet, role: 'snapshot' | 'targets', nowMs: number): void {
   requireFresh(requireTrusted(set, role), judgedAtMs(set, nowMs));
 }
 
-/** The metadata that bounds the fetch of a snapshot: version, and length where it is signed. */
+/** @returns the entry of the snapshot, which bounds its fetch: version, and length if it is signed */
 export function snapshotMetaOf(set: TrustedSet): MetaFile {
   return snapshotMeta(requireTrusted(set, 'timestamp').signed);
 }
 
-/** The metadata that bounds the fetch of the top-level targets. */
+/** @returns the entry of the top-level targets, which bounds their fetch */
 export function targetsMetaOf(set: TrustedSet): MetaFile {
   const meta = requireTrusted(set, 'snapshot').signed.meta['targets.json'];
   if (meta !== undefined) return meta;
   throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
 
-/** `writ.signedAt` of a file in epoch milliseconds; undefined in repositories of other publishers. */
+/** @returns `writ.signedAt` of a file in epoch milliseconds; undefined for repositories of other publishers */
 export function signedAtMsOf(file: ParsedFile<TopLevelRole> | undefined): number | undefined {
   return parseIsoTime((file?.signed as Pick<TimestampSigned, 'writ'> | undefined)?.writ?.signedAt);
 }
@@ -258,7 +257,10 @@ function withTimestamp(set: TrustedSet, timestamp: ParsedFile<'timestamp'>): Tru
   return { ...set, timestamp, ...(floorMs > 0 ? { clockFloorMs: floorMs } : {}) };
 }
 
-/** A clock set back would make expired metadata fresh again: time never runs behind what was signed. */
+/**
+ * @returns the time for expiry checks: never earlier than the clock floor, because a clock that is set back would make expired
+ *   metadata valid again
+ */
 export function judgedAtMs(set: TrustedSet, nowMs: number): number {
   return Math.max(nowMs, set.clockFloorMs ?? 0);
 }
@@ -267,7 +269,7 @@ function snapshotMeta(timestamp: TimestampSigned): MetaFile {
   return timestamp.meta['snapshot.json'];
 }
 
-/** @throws WritError INTERNAL when it is not there: the order of the workflow is the caller's duty */
+/** @throws WritError INTERNAL if the file is not in the set: the caller must follow the order of the workflow */
 export function requireTrusted<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   set: TrustedSet,
   role: Role,

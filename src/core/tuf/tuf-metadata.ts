@@ -1,5 +1,5 @@
-// TUF metadata as types (specification 1.0.34 section 4), and the parsers that make them from bytes.
-// Owns shapes only: signatures are signature-schemes' and the order of trust is trusted-set's.
+// TUF metadata as types (specification 1.0.34 section 4), and the parsers of its files. They check structure only:
+// signature-schemes.ts verifies signatures, and trusted-set.ts has the order of the checks.
 
 import { WritError } from '../errors.js';
 import { parseIsoTime } from '../release/release.js';
@@ -10,17 +10,17 @@ import * as at from './metadata-members.js';
 
 export const specVersion = '1.0.34';
 
-/** A version in the name of a file. Each such number up to maxVersion of metadata-version is one. */
+/** Pattern of a version in the name of a file. It may match numbers above maxVersion of metadata-version.ts. */
 export const versionPattern = '[1-9][0-9]{0,15}';
 
 export const topLevelRoles = ['root', 'timestamp', 'snapshot', 'targets'] as const;
 export type TopLevelRole = (typeof topLevelRoles)[number];
 
-/** Roles that a server signs without a person, in the order of their signing. */
+/** Roles that a server signs automatically, in the order of signing. */
 export const onlineRoles = ['snapshot', 'timestamp'] as const;
 export type OnlineRole = (typeof onlineRoles)[number];
 
-/** @param role of any name, also a delegated one */
+/** @param role name of any role, also a delegated one */
 export function isOnlineRole(role: string): role is OnlineRole {
   return onlineRoles.some((online) => online === role);
 }
@@ -41,7 +41,7 @@ export interface MetadataSignature {
   readonly sig: string;
 }
 
-/** The file as it is in the repository: `signed` keeps every member that was received. */
+/** A file of the repository; `signed` keeps each received member, known or not. */
 export interface Envelope<Signed> {
   readonly signatures: readonly MetadataSignature[];
   readonly signed: Signed;
@@ -69,7 +69,7 @@ export interface MetaFile {
 
 export interface TimestampSigned extends SignedBase<'timestamp'> {
   readonly meta: { readonly 'snapshot.json': MetaFile };
-  /** Ours: when the server signed it; the host's clock floor is the greatest one accepted. */
+  /** An extension of Writ: the time of the signature. The clock floor of a host is the greatest accepted one. */
   readonly writ?: { readonly signedAt: string };
 }
 
@@ -83,20 +83,20 @@ export interface TargetFile {
   readonly custom?: unknown;
 }
 
-/** One targets role that another targets role lets speak for a part of the paths (specification 4.5). */
+/** A targets role that another targets role authorizes for a part of the paths (specification 4.5). */
 export interface DelegatedRole extends RoleKeys {
   readonly name: string;
-  /** Absent is false: what this role does not list may be looked for behind it. */
+  /** Undefined is false: the search continues with later delegations if this role does not list a path. */
   readonly terminating?: boolean;
-  /** Patterns of `*` and `?`; exactly one of this and path_hash_prefixes is there. */
+  /** Patterns with `*` and `?`. Exactly one of this and path_hash_prefixes is present. */
   readonly paths?: readonly string[];
-  /** Lower-case hex; beginnings of the SHA-256 of a path. */
+  /** Prefixes of the SHA-256 of a path, in lower-case hex. */
   readonly path_hash_prefixes?: readonly string[];
 }
 
 export interface Delegations {
   readonly keys: Readonly<Record<string, MetadataKey>>;
-  /** In the order in which they are searched. */
+  /** In the order of the search. */
   readonly roles: readonly DelegatedRole[];
 }
 
@@ -112,24 +112,23 @@ export interface SignedOf {
   readonly targets: TargetsSigned;
 }
 
-/** A metadata file whose shape is right; nothing is known about its signatures yet. */
+/** A metadata file with a valid structure. Its signatures are not verified yet. */
 export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf[Role]> {
   readonly role: Role;
-  /** Who speaks: the role itself, or the name of a delegated targets role. */
+  /** The name of the role: of a top-level role or of a delegated targets role. */
   readonly name: string;
-  /** As received: what the trust store keeps. */
+  /** The received bytes, which the trust store keeps. */
   readonly bytes: Uint8Array;
-  /** Canonical form of `signed` with every member received: what the signatures are over. */
+  /** Canonical form of `signed` with each received member: the bytes that signatures cover. */
   readonly signedBytes: Uint8Array;
   readonly expiresAtMs: number;
 }
 
 /**
- * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
- * @param role what the file must be: its `_type`
+ * Parses one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, because the signatures cover them.
+ * @param role required `_type` of the file
  * @param name of a delegated role, whose `_type` is `targets`
- * @throws WritError METADATA_MALFORMED naming the role and the member that is wrong; SIGNATURE_DUPLICATE when a
- *   key id signs twice
+ * @throws WritError METADATA_MALFORMED with the role and the wrong member; SIGNATURE_DUPLICATE if a key id signs twice
  */
 export function parseEnvelope<Role extends TopLevelRole>(
   bytes: Uint8Array,
@@ -140,7 +139,7 @@ export function parseEnvelope<Role extends TopLevelRole>(
   if (json.kind === 'refused') throw at.noJson(name, json);
   const envelope = at.object(name, json.value, 'the file');
   const signed = at.object(name, envelope['signed'], 'signed');
-  // A snapshot signed by the right keys must not pass for a timestamp.
+  // A snapshot with valid signatures must not be accepted as a timestamp.
   if (signed['_type'] !== role) throw at.malformed(name, '_type');
   const expiresAtMs = checkBase(name, signed);
   checks[role](signed, name);
@@ -149,7 +148,7 @@ export function parseEnvelope<Role extends TopLevelRole>(
     name,
     bytes,
     signatures: readSignatures(name, envelope['signatures']),
-    // The checks above are what makes this cast true.
+    // The checks above make this cast correct.
     signed: signed as unknown as SignedOf[Role],
     signedBytes: canonicalBytes(signed),
     expiresAtMs,
@@ -157,8 +156,9 @@ export function parseEnvelope<Role extends TopLevelRole>(
 }
 
 /**
- * Each is verified over the whole file: ten thousand of them on some megabytes, by keys that the thief of one team's key
- * lists for a role of his own, would take minutes at every look. Nobody has a threshold near it.
+ * Bounds the time of verification, because each signature is verified over the whole file. With the stolen key of one team an
+ * attacker could list ten thousand keys for another role, whose file of some megabytes would take minutes at each refresh. Real
+ * thresholds are far lower.
  */
 const maxSignatures = 64;
 
@@ -169,7 +169,7 @@ function readSignatures(name: string, value: JsonValue | undefined): MetadataSig
   return signatures.map((item) => {
     const signature = at.object(name, item, 'signatures[]');
     const keyid = at.string(name, signature['keyid'], 'signatures[].keyid');
-    // 4.2.1: unique in the file, or a naive count would take one signer for two.
+    // 4.2.1: the key id is unique in the file. Otherwise a simple count would take one signer for two.
     if (seen.has(keyid)) {
       const facts = { role: name, keyid: keyid.slice(0, 64) };
       throw new WritError('SIGNATURE_DUPLICATE', `${name}: key ${facts.keyid} signs twice`, { facts });
@@ -186,7 +186,7 @@ function checkBase(name: string, signed: JsonObject): number {
   }
   at.count(name, signed['version'], 'version');
   const expiresAtMs = parseIsoTime(signed['expires']);
-  // An expiry that cannot be read must never become "never".
+  // An invalid expiry must not mean "never expires".
   if (expiresAtMs === undefined) throw at.malformed(name, 'expires');
   return expiresAtMs;
 }
@@ -208,7 +208,8 @@ function checkTimestamp(signed: JsonObject): void {
   checkMetaFile('timestamp', meta['snapshot.json'], 'meta.snapshot.json');
   if (signed['writ'] === undefined) return;
   const signedAtMs = parseIsoTime(at.object('timestamp', signed['writ'], 'writ')['signedAt']);
-  // Signed after its own end: as a clock floor it would freeze a host with a timestamp dead at birth.
+  // A time after the expiry is rejected: as a clock floor it would make this timestamp, which is expired from the start, freeze the
+  // host.
   if (signedAtMs === undefined || signedAtMs > (parseIsoTime(signed['expires']) ?? 0)) {
     throw at.malformed('timestamp', 'writ.signedAt');
   }
@@ -217,7 +218,7 @@ function checkTimestamp(signed: JsonObject): void {
 function checkSnapshot(signed: JsonObject): void {
   const meta = at.object('snapshot', signed['meta'], 'meta');
   for (const [name, value] of Object.entries(meta)) checkMetaFile('snapshot', value, `meta.${name}`);
-  // The top-level targets are what a snapshot is for (specification 4.4).
+  // A snapshot must list the top-level targets (specification 4.4).
   if (meta['targets.json'] === undefined) throw at.malformed('snapshot', 'meta.targets.json');
 }
 
@@ -241,11 +242,14 @@ function checkTargets(signed: JsonObject, name: string): void {
 function checkHashes(name: string, value: JsonValue | undefined, where: string): void {
   const hashes = at.object(name, value, where);
   for (const hex of Object.values(hashes)) at.string(name, hex, where);
-  // No digest at all would let every content pass.
+  // Without a digest, each content would be accepted.
   if (Object.keys(hashes).length === 0) throw at.malformed(name, where);
 }
 
-/** @param name in the list of a snapshot, as `dns-team.json`. @returns its role, as `dns-team` */
+/**
+ * @param name of a file in the snapshot, as `dns-team.json`
+ * @returns its role, as `dns-team`
+ */
 export function listedRole(name: string): string {
   return name.replace(/\.json$/, '');
 }

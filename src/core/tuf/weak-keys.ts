@@ -1,12 +1,12 @@
-// Public keys for which anybody can make signatures without a secret. OpenSSL takes them like any other, so that one of
-// them among the keys of a role would be a signer who is everybody. Pure numbers; loads and verifies nothing.
+// Weak public keys: valid signatures for them can be made without a secret. OpenSSL accepts such keys, so that one of them in a role
+// would count as a signer for any attacker. Pure arithmetic.
 
 /** The prime of the field of Ed25519 (RFC 8032 section 5.1). */
 const fieldPrime = (1n << 255n) - 19n;
 
 /**
- * The y of the eight points of small order. With such a key the signed bytes hardly enter the equation: one signature
- * fits every message, or every eighth.
+ * The y coordinates of the eight points of small order. With such a key the signed bytes have almost no effect on the equation: one
+ * signature is valid for each message, or for every eighth.
  */
 const smallOrder: ReadonlySet<bigint> = new Set([
   0n,
@@ -18,14 +18,14 @@ const smallOrder: ReadonlySet<bigint> = new Set([
 
 /**
  * @param bytes the 32 bytes of a public key
- * @returns true for a point of small order, and for a second way to write a point (RFC 8032 5.1.3: y is below the prime)
+ * @returns true for a point of small order, and for a non-canonical encoding of a point (RFC 8032 5.1.3: y is below the prime)
  */
 export function isWeakEd25519(bytes: Uint8Array): boolean {
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & ((1n << 255n) - 1n);
   return y >= fieldPrime || smallOrder.has(y);
 }
 
-/** @returns true for the exponent 1: then a signature is nothing but the padded digest, which needs no secret */
+/** @returns true for an exponent below 3. With the exponent 1 a signature is just the padded digest, which needs no secret. */
 export function isWeakRsaExponent(exponent: bigint): boolean {
   return exponent < 3n;
 }
