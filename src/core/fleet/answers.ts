@@ -3,7 +3,7 @@
 import type { HealthLevel } from '../status/host-health.js';
 import type { PastHosts, ReleaseInterval } from './history-answers.js';
 import type { ActiveState, BakeState, FleetReport, OfferedState, OutcomeReport } from './report.js';
-import type { ReleaseStanding, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
+import type { HeadVerdict, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
 
 export const roles = ['view', 'detail', 'operate'] as const;
 /**
@@ -150,7 +150,7 @@ export interface HostBundle {
     readonly line?: string;
   };
   /** Whether the active release should be in use. Undefined without an active release, and if the server reads no repository. */
-  readonly signed?: ReleaseStanding;
+  readonly signed?: HeadVerdict;
 }
 
 export interface HostLine {

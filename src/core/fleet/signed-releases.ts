@@ -59,7 +59,8 @@ export interface RunningRelease {
   readonly roots: readonly string[];
 }
 
-export interface ReleaseStanding {
+/** The comparison of an active release with the head of its channel. */
+export interface HeadVerdict {
   readonly standing: Standing;
   /** Serial of the release that should be in use. */
   readonly serial?: number;
@@ -69,7 +70,7 @@ export interface ReleaseStanding {
  * Compares a release with the entry of its own repository. It is `unknown` if the repository is not known, because serials repeat
  * across repositories.
  */
-export function standingOf(views: readonly RepositoryView[], release: RunningRelease): ReleaseStanding {
+export function standingOf(views: readonly RepositoryView[], release: RunningRelease): HeadVerdict {
   const { serial, manifest } = release;
   const same = views.flatMap((view) =>
     entriesOf(view, release).filter((one) => one.serial === serial && one.manifest === manifest),

@@ -2,7 +2,7 @@
 // publisher's.
 import type { VNode } from 'preact';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
-import type { ReleaseStanding, SignedRelease, Standing } from '../../core/fleet/signed-releases.js';
+import type { HeadVerdict, SignedRelease, Standing } from '../../core/fleet/signed-releases.js';
 import { type ReleaseName, releaseAddress } from './addresses.js';
 import { Badge, Foreign, Section, Table, type Tone } from './parts.js';
 
@@ -79,7 +79,7 @@ function Changes({
 }
 
 /** @returns whether a host runs what it should, of one bundle */
-export function StandingCell({ signed }: { readonly signed: ReleaseStanding | undefined }): VNode | string {
+export function StandingCell({ signed }: { readonly signed: HeadVerdict | undefined }): VNode | string {
   if (signed === undefined) return '-';
   const { standing, serial } = signed;
   return (

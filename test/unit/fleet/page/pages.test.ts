@@ -1,7 +1,7 @@
 // The pages as HTML: what a reader finds, by role and name, and that nothing of what others wrote becomes a part of the page.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ReleaseStanding, SignedRelease } from '../../../../src/core/fleet/signed-releases.js';
+import type { HeadVerdict, SignedRelease } from '../../../../src/core/fleet/signed-releases.js';
 import { signInPage } from '../../../../src/fleet/page/doorway.js';
 import { firstScreen } from '../../../../src/fleet/page/first-screen.js';
 import { hostPage } from '../../../../src/fleet/page/host.js';
@@ -457,7 +457,7 @@ describe('pages of a server that reads repositories', () => {
 
   it('say of a host whether it runs what it should', () => {
     const active = { serial: 41, state: 'confirmed', sinceMs: nowMs } as const;
-    const of = (signed: ReleaseStanding) =>
+    const of = (signed: HeadVerdict) =>
       textOf(
         hostPage(
           hostDetail('web-1', { bundles: [{ bundle: 'dns-edge', channel: 'stable', active, signed }] }),
