@@ -1,18 +1,18 @@
-// Bytes that are read where they are wanted, as of a file that is larger than memory; and where two of them begin or end alike.
-// Pure: whoever has the file reads it.
+// Random access to bytes, as of a file that is larger than memory, and the comparison of two sources. Pure: the caller reads the
+// file.
 
 export interface ByteSource {
   readonly length: number;
-  /** @returns exactly these bytes, lent until the next read of this source */
+  /** @returns exactly these bytes; the buffer is valid until the next read of this source */
   read(offset: number, length: number): Buffer;
 }
 
-/** What is in memory. */
+/** A source for bytes in memory. */
 export function bytesAsSource(bytes: Buffer): ByteSource {
   return { length: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length) };
 }
 
-/** A place in a source. */
+/** A position in a source. */
 export interface Place {
   readonly source: ByteSource;
   readonly at: number;
@@ -21,7 +21,7 @@ export interface Place {
 const firstBlockBytes = 64;
 const maxBlockBytes = 262_144;
 
-/** @returns how many bytes from both places on are the same, at most `max` */
+/** @returns the number of equal bytes after both positions, at most `max` */
 export function commonAhead(a: Place, b: Place, max: number): number {
   let same = 0;
   for (let block = firstBlockBytes; same < max; block = Math.min(block * 4, maxBlockBytes)) {
@@ -34,7 +34,7 @@ export function commonAhead(a: Place, b: Place, max: number): number {
   return max;
 }
 
-/** @returns how many bytes before both places are the same, at most `max` */
+/** @returns the number of equal bytes before both positions, at most `max` */
 export function commonBehind(a: Place, b: Place, max: number): number {
   let same = 0;
   for (let block = firstBlockBytes; same < max; block = Math.min(block * 4, maxBlockBytes)) {

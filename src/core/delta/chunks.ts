@@ -1,14 +1,14 @@
-// Content-defined chunks of a file, and an index of them: where a chunk ends follows from its own last bytes, so that what was put in
-// front of it moves no border behind. A gear rolling digest finds the borders; a chunk that is found is a candidate, whose bytes
-// the matcher compares. Memory is bounded whatever the file.
+// Content-defined chunks of a file, and an index of them. The last bytes of a chunk determine its end, so that an insertion does not
+// move the later boundaries. A gear hash finds the boundaries. An equal fingerprint is only a candidate, whose bytes the matcher
+// compares. Memory is bounded for files of any size.
 import type { ByteSource } from './byte-source.js';
 
-/** Entries of the index; a longer file gets larger chunks. */
+/** Number of entries of the index; a longer file gets larger chunks. */
 const maxChunks = 262_144;
 const minBits = 6;
 const windowBytes = 1_048_576;
 
-/** 256 numbers without a pattern, the same in every run. */
+/** 256 pseudo-random numbers, the same in each run. */
 function gearTable(): Uint32Array {
   let state = 0x9e3779b9;
   return Uint32Array.from({ length: 256 }, () => {
@@ -17,20 +17,20 @@ function gearTable(): Uint32Array {
   });
 }
 
-/** How files of one pair are cut. */
+/** How both files of a pair are divided into chunks. */
 export interface ChunkRule {
   readonly gear: Uint32Array;
-  /** A chunk is about two to the power of this many bytes. */
+  /** A chunk has about 2 ** bits bytes. */
   readonly bits: number;
 }
 
-/** @param length of what is indexed */
+/** @param length of the indexed range, in bytes */
 export function chunkRule(length: number): ChunkRule {
   const bits = Math.max(minBits, Math.ceil(Math.log2(Math.max(length, 1) / maxChunks)));
   return { gear: gearTable(), bits };
 }
 
-/** Cuts one file, from any place on. */
+/** Finds the chunks of one file, from any position. */
 export class ChunkScanner {
   readonly #source: ByteSource;
   readonly #rule: ChunkRule;
@@ -39,7 +39,7 @@ export class ChunkScanner {
   #buffer: Buffer = Buffer.alloc(0);
   #window: Buffer = Buffer.alloc(0);
   #windowAt = 0;
-  /** Of the chunk that was found last. */
+  /** Length of the last found chunk, as `fingerprint`. */
   length = 0;
   fingerprint = 0;
 
@@ -50,7 +50,7 @@ export class ChunkScanner {
     this.#maxBytes = 2 ** (rule.bits + 3);
   }
 
-  /** Finds the chunk that begins at `at` and ends at `to` at the latest. */
+  /** Finds the chunk that begins at `at` and ends at most at `to`. */
   scan(at: number, to: number): void {
     const want = Math.min(this.#maxBytes, to - at);
     if (at < this.#windowAt || at + want > this.#windowAt + this.#window.length) {
@@ -76,7 +76,7 @@ export class ChunkScanner {
     this.fingerprint = print;
   }
 
-  /** A copy: what was read is lent, and matches are compared between two chunks. */
+  /** Copies the bytes, because a source may reuse its buffer when matches are compared between two scans. */
   #fill(at: number, length: number): void {
     if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafe(length);
     this.#window = this.#buffer.subarray(0, length);
@@ -85,28 +85,28 @@ export class ChunkScanner {
   }
 }
 
-/** Where chunks of a base begin, by their fingerprints; of two that are alike the first one. */
+/** Positions of the chunks of a base by fingerprint; of equal chunks, the first. */
 export class ChunkIndex {
   readonly #starts: Uint32Array;
   readonly #prints: Int32Array;
   readonly #mask: number;
-  #room: number;
+  #freeEntries: number;
 
   constructor(source: ByteSource, { rule, from, to }: { rule: ChunkRule; from: number; to: number }) {
-    // Chunks shorter than usual may be many: a table that is half full takes no more.
+    // Chunks may be shorter than expected and so more numerous: no chunk is added to a table that is half full.
     const slots = 2 ** Math.ceil(Math.log2(Math.max(16, ((to - from) / 2 ** rule.bits) * 4)));
     this.#starts = new Uint32Array(slots);
     this.#prints = new Int32Array(slots);
     this.#mask = slots - 1;
-    this.#room = slots / 2;
+    this.#freeEntries = slots / 2;
     const scanner = new ChunkScanner(source, rule);
-    for (let at = from; at < to && this.#room > 0; at += scanner.length) {
+    for (let at = from; at < to && this.#freeEntries > 0; at += scanner.length) {
       scanner.scan(at, to);
       this.#add(scanner.fingerprint, at);
     }
   }
 
-  /** @returns where a chunk with this fingerprint begins; its bytes may be others */
+  /** @returns the position of a chunk with this fingerprint; its bytes may differ */
   find(fingerprint: number): number | undefined {
     const start = this.#starts[this.#slotOf(fingerprint)] as number;
     return start === 0 ? undefined : start - 1;
@@ -117,7 +117,7 @@ export class ChunkIndex {
     if (this.#starts[slot] !== 0) return;
     this.#starts[slot] = at + 1;
     this.#prints[slot] = fingerprint;
-    this.#room -= 1;
+    this.#freeEntries -= 1;
   }
 
   #slotOf(fingerprint: number): number {

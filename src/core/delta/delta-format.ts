@@ -1,47 +1,50 @@
-// The words of a delta, version 1 (docs/adr/0034): magic, numbers, instructions, and which files of a release one carries.
-// Owns the format alone; delta-reader reads it, delta-writer makes it. What has two forms would be read in two ways: each
-// number and each instruction has one.
+// The format of a delta, version 1 (docs/adr/0034): magic, numbers, instructions, and which files of a release it contains.
+// delta-reader.ts reads it, delta-writer.ts writes it. Each number and instruction has exactly one encoding, so that no two readers
+// interpret one delta differently.
 import { WritError } from '../errors.js';
 import type { Manifest, ManifestFile } from '../release/manifest.js';
 
-/** First bytes of what the brotli stream holds. */
+/** The first bytes after decompression. */
 export const deltaMagic: Buffer = Buffer.from('writ-delta 1\n');
 
-/** A release as far as a delta needs it. */
+/** The parts of a release that a delta depends on. */
 export interface DeltaRelease {
   readonly manifest: Manifest;
-  /** Its one form, of which the digest is signed. */
+  /** Its canonical bytes, whose digest is signed. */
   readonly manifestBytes: Buffer;
 }
 
 /**
- * A shorter copy saves nothing, and costs whoever applies it a read: with it, and with no insert behind an insert, what a delta
- * asks for is never more work than the bytes that it makes.
+ * A shorter copy saves nothing and costs the reader a read. With this bound, and because two inserts never follow each other,
+ * applying a delta is never more work than the bytes that it produces.
  */
 export const minCopyBytes = 32;
 
-/** Below two to the power of 53, seven bits a byte. */
+/** Numbers are below 2 ** 53, with seven bits in each byte. */
 const maxNumberBytes = 8;
 
 export type Instruction =
-  /** From the base. */
+  /** Bytes of the base file. */
   | { readonly kind: 'copy'; readonly offset: number; readonly length: number }
-  /** From the new file: its bytes follow. */
+  /** Bytes of the new file, which follow the instruction. */
   | { readonly kind: 'insert'; readonly offset: number; readonly length: number };
 
-/** @returns an instruction, without the bytes of an insert; @param copyEnd where the copy before it in its section ended */
+/**
+ * @param copyEnd end of the previous copy in the base, in the same section
+ * @returns an instruction, without the bytes of an insert
+ */
 export function encodeInstruction({ kind, offset, length }: Instruction, copyEnd: number): Buffer {
   if (kind === 'insert') return encodeNumber(length * 2);
   const step = offset - copyEnd;
   return Buffer.concat([encodeNumber(length * 2 + 1), encodeNumber(step < 0 ? -step * 2 - 1 : step * 2)]);
 }
 
-/** @returns the step that encodeInstruction wrote as this number */
+/** @returns the signed step that encodeInstruction wrote as this number */
 export function stepOf(number: number): number {
   return number % 2 === 1 ? -(number + 1) / 2 : number / 2;
 }
 
-/** LEB128, unsigned, in the fewest bytes. By arithmetic: a shift would cut at 32 bits. */
+/** Unsigned LEB128 in the fewest bytes. Uses arithmetic, because a shift operates on 32 bits. */
 export function encodeNumber(value: number): Buffer {
   const bytes: number[] = [];
   let left = value;
@@ -50,12 +53,15 @@ export function encodeNumber(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Reads one number after the other, byte by byte. */
+/** Decodes numbers byte by byte. */
 export class NumberReader {
   #value = 0;
   #count = 0;
 
-  /** @returns the number with its last byte. @throws WritError DELTA_MALFORMED for one in more bytes than it needs, or too large */
+  /**
+   * @returns the number at its last byte; undefined before it
+   * @throws WritError DELTA_MALFORMED for a number that is too large or not in its shortest form
+   */
   take(byte: number): number | undefined {
     this.#value += (byte % 128) * 128 ** this.#count;
     this.#count += 1;
@@ -72,7 +78,7 @@ export class NumberReader {
   }
 }
 
-/** @returns the files that a delta carries, in the order of the manifest: all whose content is nowhere in the base */
+/** @returns the files that a delta contains, in the order of the manifest: those with a content that the base does not have */
 export function newContents(base: Manifest, next: Manifest): ManifestFile[] {
   const known = new Set(base.files.map(({ digest }) => digest));
   return next.files.filter(({ digest }) => !known.has(digest));

@@ -1,7 +1,7 @@
-// Reads a delta as it arrives, decompressed, in pieces of any size, and tells a visitor how each new file is made of its base.
-// Pure, and flat in memory: the two manifests and one piece. Reads no instruction of a file before the new manifest has its signed
-// digest; holds every number to the sizes in there before anybody allocates, reads or writes by it. It reads no base either:
-// the base is hostile input too, and only the digest of what was made of it says that it was complete.
+// Decodes the decompressed bytes of a delta while they arrive, and calls a visitor for each instruction. Memory is bounded: two
+// manifests and one piece. A delta is untrusted: the new manifest must have its signed digest before a file is decoded, and each
+// number is checked against the sizes in the manifest before it is used. The base file is untrusted too. Only the digest of the
+// produced file proves the result.
 import type { ArchiveLimits } from '../limits.js';
 import { requireManifestBytes } from '../release/archive-bounds.js';
 import { type Manifest, type ManifestFile, manifestDigest, parseManifest } from '../release/manifest.js';
@@ -16,49 +16,49 @@ import {
   stepOf,
 } from './delta-format.js';
 
-/** What it throws ends the reading. All but `manifest` comes between an `open` and its `close`. */
+/** An exception of the visitor ends the decoding. Calls other than `manifest` occur between `open` and `close`. */
 export interface DeltaVisitor {
-  /** Once, before any file: the new manifest, which has its signed digest. */
+  /** Called once, before the first file, after the digest of the new manifest was verified. */
   manifest(manifest: Manifest, bytes: Buffer): void;
-  /** @param from the file of the base that copies come from; absent where nothing is copied */
+  /** @param from the file of the base that copies read; undefined if no bytes are copied */
   open(file: ManifestFile, from: ManifestFile | undefined): void;
-  /** Bytes of the delta itself; lent, not given. */
+  /** Bytes of an insert. The visitor must copy them if it keeps them. */
   literal(chunk: Buffer): void;
-  /** Bytes of the base's file; they are inside of its size. */
+  /** A range of the base file, always within its size. */
   copy(offset: number, length: number): void;
-  /** All bytes of the file were told; nobody has digested them. */
+  /** The file is complete. Its digest is not verified yet. */
   close(): void;
 }
 
 export interface DeltaReading {
   readonly base: DeltaRelease;
-  /** Of the new release, as signed. */
+  /** Signed length and digest of the new manifest. */
   readonly manifest: ReleaseInfo['manifest'];
-  /** Of the delta as it is fetched, signed too: what it may become is counted in these. */
+  /** Signed length of the compressed delta; the limit on decompressed bytes depends on it. */
   readonly deltaBytes: number;
   readonly limits: ArchiveLimits;
-  /** The new manifest, where somebody has read it already: it is not parsed again. Its bytes are proved all the same. */
+  /** The parsed new manifest, if the caller has it: it is not parsed again. Its bytes are verified in any case. */
   readonly known?: Manifest;
 }
 
-/** A delta this small is no bomb, whatever it was packed into. */
+/** Up to this size the ratio is not limited, because a small result is no decompression bomb. */
 const ratioFreeBytes = 1_000_000;
 
-/** @returns how many bytes a delta of this length may hold when it is decompressed */
+/** @returns the number of bytes that a delta of this length may have when decompressed */
 export function maxDecodedBytes(deltaBytes: number, { maxRatio }: ArchiveLimits): number {
   return Math.max(ratioFreeBytes, deltaBytes * maxRatio);
 }
 
-/** @throws WritError ARCHIVE_LIMIT for a manifest that is over the limit: the reader allocates its length at once */
+/** @throws WritError ARCHIVE_LIMIT for a manifest above the limit, because the reader allocates its signed length at once */
 export function createDeltaReader(reading: DeltaReading, visitor: DeltaVisitor): DeltaReader {
   return new DeltaReader(reading, visitor);
 }
 
-/** What is being made, and of what. */
+/** The file that is being produced, and its base. */
 interface Section {
   left: number;
   readonly baseBytes: number;
-  /** Where the last copy ended in the base. */
+  /** End of the last copy in the base. */
   copyEnd: number;
   afterInsert: boolean;
 }
@@ -69,7 +69,7 @@ export class DeltaReader {
   readonly #reading: DeltaReading;
   readonly #visitor: DeltaVisitor;
   readonly #number = new NumberReader();
-  /** The new manifest while it is made; absent behind it. */
+  /** The new manifest while it is produced; undefined afterwards. */
   #manifestBytes: Buffer | undefined;
   #files: readonly ManifestFile[] = [];
   #fileIndex = 0;
@@ -89,7 +89,9 @@ export class DeltaReader {
     this.#decodedLeft = maxDecodedBytes(reading.deltaBytes, reading.limits);
   }
 
-  /** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT for the signed manifest; and what the visitor throws */
+  /**
+   * @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED or ARCHIVE_LIMIT for the signed manifest; and exceptions of the visitor
+   */
   write(chunk: Buffer): void {
     this.#decodedLeft -= chunk.length;
     if (this.#decodedLeft < 0) throw malformedDelta('it unpacks to too much for its length');
@@ -99,7 +101,10 @@ export class DeltaReader {
     }
   }
 
-  /** Says that no more bytes come. @throws WritError DELTA_MALFORMED when the delta is not complete */
+  /**
+   * Must be called after the last byte.
+   * @throws WritError DELTA_MALFORMED if the delta is not complete
+   */
   finish(): void {
     if (this.#expected !== 'end') throw malformedDelta('it ends too early');
   }
@@ -159,7 +164,7 @@ export class DeltaReader {
     this.#made(this.#copyBytes);
   }
 
-  /** @returns how many of these bytes were used */
+  /** @returns the number of bytes that were used */
   #takeLiteral(bytes: Buffer): number {
     const piece = bytes.subarray(0, this.#literalLeft);
     this.#literalLeft -= piece.length;
@@ -174,7 +179,7 @@ export class DeltaReader {
     return this.#reading.manifest.length - this.#section.left;
   }
 
-  /** An instruction, or the rest of it, is done. */
+  /** Called at the end of an instruction. */
   #made(length: number): void {
     this.#section.left -= length;
     this.#expected = 'instruction';
@@ -200,7 +205,7 @@ export class DeltaReader {
     this.#expected = this.#fileIndex < this.#files.length ? 'from' : 'end';
   }
 
-  /** @param number of the base's row, from 1; 0 for none */
+  /** @param number position of the base file in the manifest of the base, from 1; 0 for none */
   #openFile(number: number): void {
     const { files } = this.#reading.base.manifest;
     const from = files[number - 1];

@@ -1,5 +1,5 @@
-// Makes a delta: from what, to what, in the order that delta-reader expects. Pure and deterministic: the same two releases give the
-// same bytes, piece by piece. Whoever calls it has the files, compresses the bytes, and decides whether the delta is worth keeping.
+// Encodes a delta in the order that delta-reader.ts expects. Pure and deterministic: the same two releases produce the same bytes.
+// The caller reads the files, compresses the bytes, and decides whether to keep the delta.
 import type { Manifest, ManifestFile } from '../release/manifest.js';
 import { type ByteSource, bytesAsSource } from './byte-source.js';
 import {
@@ -11,14 +11,14 @@ import {
 } from './delta-format.js';
 import { matchBytes } from './match-bytes.js';
 
-/** One file that a delta carries. */
+/** A file in a delta. */
 export interface DeltaFile {
   readonly file: ManifestFile;
-  /** The file of the base that it is made of. */
+  /** The file of the base that copies read. */
   readonly from?: ManifestFile;
 }
 
-/** The bytes of one file, and of its base: empty where it has none. */
+/** The bytes of a file and of its base, which is empty without a base. */
 export interface DeltaContents {
   readonly next: ByteSource;
   readonly base: ByteSource;
@@ -26,8 +26,8 @@ export interface DeltaContents {
 }
 
 /**
- * @returns what a delta carries, in the order of the new manifest. The base of a file is the one of the same path, else one that
- *   went away and differs in the digits of its path alone: lists are often named by their day.
+ * @returns the files in a delta, in the order of the new manifest. The base of a file is the file with the same path, else a removed
+ *   file whose path differs only in digits, because lists are often named by their day.
  */
 export function planDelta(base: Manifest, next: Manifest): DeltaFile[] {
   const ofPath = new Map(base.files.map((file) => [file.path, file]));
@@ -44,7 +44,7 @@ function withoutDigits(path: string): string {
   return path.replaceAll(/[0-9]+/g, '0');
 }
 
-/** @param open called for each file of planDelta in its order; closed before the next one */
+/** @param open called for each file of planDelta in its order; the contents are closed before the next call */
 export function* encodeDelta(
   base: DeltaRelease,
   next: DeltaRelease,
@@ -64,7 +64,7 @@ export function* encodeDelta(
   }
 }
 
-/** Bytes of an insert that are held at a time. */
+/** Number of bytes of an insert that are in memory at a time. */
 const pieceBytes = 262_144;
 
 function* encodeFile(base: ByteSource, next: ByteSource): Generator<Buffer> {
@@ -78,7 +78,7 @@ function* encodeFile(base: ByteSource, next: ByteSource): Generator<Buffer> {
 }
 
 function* piecesOf(source: ByteSource, from: number, to: number): Generator<Buffer> {
-  // A copy: whoever compresses it does so later.
+  // Copies the bytes, because the caller compresses them later.
   for (let at = from; at < to; at += pieceBytes)
     yield Buffer.from(source.read(at, Math.min(pieceBytes, to - at)));
 }

@@ -1,10 +1,11 @@
-// How one file is made of another: copies out of the base, and inserts between them. What both begin and end with is found first, so
-// that one changed line costs one comparison; chunks find what was moved. Deterministic, linear in the two lengths, flat in memory.
+// Computes the instructions that produce one file from another: copies of the base, and inserts between them. The common beginning
+// and end are found first, so that one changed line costs one comparison; chunks find moved content. Deterministic; time is linear
+// in both lengths, and memory is bounded.
 import { type ByteSource, commonAhead, commonBehind } from './byte-source.js';
 import { ChunkIndex, ChunkScanner, chunkRule } from './chunks.js';
 import { type Instruction, minCopyBytes } from './delta-format.js';
 
-/** @returns the instructions that make `next` of `base`, in their order */
+/** @returns the instructions that produce `next` from `base`, in order */
 export function* matchBytes(base: ByteSource, next: ByteSource): Generator<Instruction> {
   const shorter = Math.min(base.length, next.length);
   const head = worthCopying(commonAhead({ source: base, at: 0 }, { source: next, at: 0 }, shorter));
@@ -30,7 +31,7 @@ interface Middle {
 function* matchChanged(base: ByteSource, next: ByteSource, middle: Middle): Generator<Instruction> {
   const { changed, baseFrom, baseTo } = middle;
   const { from, to } = changed;
-  let told = from;
+  let encodedTo = from;
   if (to - from >= minCopyBytes && baseTo - baseFrom >= minCopyBytes) {
     const rule = chunkRule(baseTo - baseFrom);
     const index = new ChunkIndex(base, { rule, from: baseFrom, to: baseTo });
@@ -38,34 +39,34 @@ function* matchChanged(base: ByteSource, next: ByteSource, middle: Middle): Gene
     for (let at = from; at < to; ) {
       scanner.scan(at, to);
       const found = index.find(scanner.fingerprint);
-      const copy = found === undefined ? undefined : grow(base, next, { found, at, told, to });
+      const copy = found === undefined ? undefined : grow(base, next, { found, at, encodedTo, to });
       if (copy === undefined) {
         at += scanner.length;
         continue;
       }
-      if (copy.at > told) yield { kind: 'insert', offset: told, length: copy.at - told };
+      if (copy.at > encodedTo) yield { kind: 'insert', offset: encodedTo, length: copy.at - encodedTo };
       yield { kind: 'copy', offset: copy.offset, length: copy.length };
-      told = copy.at + copy.length;
-      at = told;
+      encodedTo = copy.at + copy.length;
+      at = encodedTo;
     }
   }
-  if (to > told) yield { kind: 'insert', offset: told, length: to - told };
+  if (to > encodedTo) yield { kind: 'insert', offset: encodedTo, length: to - encodedTo };
 }
 
 interface Candidate {
   readonly found: number;
   readonly at: number;
-  /** Before it all is told. */
-  readonly told: number;
+  /** The bytes before this position are already encoded. */
+  readonly encodedTo: number;
   readonly to: number;
 }
 
-/** @returns what is really the same there, to both sides; undefined where that is too little */
-function grow(base: ByteSource, next: ByteSource, { found, at, told, to }: Candidate) {
+/** @returns the equal range around a candidate, in both directions; undefined if it is too short */
+function grow(base: ByteSource, next: ByteSource, { found, at, encodedTo, to }: Candidate) {
   const inBase = { source: base, at: found };
   const inNext = { source: next, at };
   const ahead = commonAhead(inBase, inNext, Math.min(base.length - found, to - at));
-  const behind = commonBehind(inBase, inNext, Math.min(found, at - told));
+  const behind = commonBehind(inBase, inNext, Math.min(found, at - encodedTo));
   const length = behind + ahead;
   return length < minCopyBytes || ahead === 0
     ? undefined
