@@ -1,12 +1,12 @@
-// What a cycle tells: events while it runs, and the result that status, history, `--json` and the last lines
-// of `writ pull` are made from. Owns the shapes; the fields are a promise (additive within schema 1).
+// The output of a cycle: events while it runs, and its result, from which status, history, `--json` and the last lines of `writ
+// pull` are made. Types only; members are only added within schema 1.
 import type { ErrorCode } from '../error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
 /**
- * Who asked for the cycle. `repair`: policy on disk was not what was signed, and was made again. Five are none: `verify`, a look
- * found that and repaired nothing; `stale`, policy grew too old or is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
- * had refusals forgotten.
+ * Why an entry of the history exists. `repair`: the policy on disk was damaged, and the cycle repaired it. Five triggers belong to
+ * no cycle: `verify`, a scan found damage and repaired nothing; `stale`, policy became stale or fresh again; `pending`, workers were
+ * notified between cycles; `pause`, a pause began or ended; `forget`, an operator deleted refusals.
  */
 export type Trigger =
   | 'start'
@@ -30,30 +30,30 @@ export interface Problem {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** One bundle's part of the result. */
+/** The result of one bundle. */
 export interface BundleResult {
   readonly bundle: string;
   readonly channel: string;
   readonly outcome: Outcome;
-  /** Serial active before; absent when none was. */
+  /** Serial that was active before; undefined without one. */
   readonly fromSerial?: number;
-  /** Active after the command; left out where it is `toSerial` of an activation, and else `fromSerial`. */
+  /** Serial that is active after the command. Undefined if it is `toSerial` of an activation, or else `fromSerial`. */
   readonly activeSerial?: number;
-  /** Serial the repository offers, whether or not it became active. */
+  /** Serial of the offered release, active or not. */
   readonly toSerial?: number;
   readonly revision?: string;
-  /** The release was refused in an earlier cycle and has not changed: nothing was fetched. */
+  /** The release has a refusal from an earlier cycle and has not changed, so that nothing was fetched. */
   readonly remembered?: true;
-  /** Epoch milliseconds from which a remembered refusal is tried again. */
+  /** Epoch milliseconds: when the refused release is tried again. */
   readonly retryAtMs?: number;
   readonly problem?: Problem;
-  /** Of a rollback: the release that was left is what the repository offers, so that `writ resume` brings it back. */
+  /** For a rollback: the repository still offers the release that was left, so that `writ resume` activates it again. */
   readonly resumable?: true;
   /** The publisher withdrew `fromSerial`. */
   readonly withdrawn?: true;
-  /** Serial that `toSerial` corrects; left out where it corrects none. */
+  /** Serial that `toSerial` corrects; undefined if it corrects none. */
   readonly fixes?: number;
-  /** Epoch milliseconds: since when a newer release than the active one is offered that this host could not have. */
+  /** Epoch milliseconds: since when the repository has offered a newer release that this host could not fetch or prepare. */
   readonly missedSinceMs?: number;
 }
 
@@ -66,21 +66,21 @@ export interface WorkerResult {
   readonly generation: number;
   readonly text: string;
   readonly atMs: number;
-  /** When its probe showed the generation, epoch milliseconds; left out where no probe did. */
+  /** When a probe showed the generation, epoch milliseconds; undefined without such a probe. */
   readonly provenAtMs?: number;
-  /** Names the notification that this answers, as `c-7f20c1aa.3`; left out where nobody was notified. */
+  /** Id of the notification that caused this state, as `c-7f20c1aa.3`; undefined without a notification. */
   readonly notificationId?: string;
-  /** The process that was notified, where its driver can tell one from another. */
+  /** The notified process, if the driver distinguishes processes. */
   readonly process?: string;
-  /** Beside `unreachable`: whether its process was seen alive behind the notification. */
+  /** Only with `unreachable`: whether its process was alive after the notification. */
   readonly lives?: 'yes' | 'no';
-  /** Beside `unreachable`: it was reached, and said that it is busy. */
+  /** Only with `unreachable`: the worker was reached and replied that it is busy. */
   readonly notNow?: 'yes';
-  /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
+  /** Only with `unreachable`: the worker was not signalled, because the process may belong to another program. */
   readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
-  /** How its probe ended that gave no verdict, beside its own word; left out where it was heard, or there is none. */
+  /** Why the last probe gave no verdict, in addition to `text`. Undefined if it gave one, or without a probe. */
   readonly silence?: string;
-  /** After a way back: its probe showed the generation, and is asked a second time from then on, epoch milliseconds. */
+  /** After a restore, and after one probe showed the generation: when a second probe is run, epoch milliseconds. */
   readonly secondProbeAtMs?: number;
 }
 
@@ -92,12 +92,12 @@ export interface CycleResult {
   readonly trigger: Trigger;
   readonly outcome: Outcome;
   readonly exitCode: number;
-  /** For `activated`: every worker that was notified proved it. */
+  /** For `activated`: each notified worker confirmed the generation. */
   readonly confirmed: boolean;
-  /** `current` points elsewhere than before. */
+  /** The link `current` has another target than before. */
   readonly changed: boolean;
   readonly fromGeneration?: number;
-  /** The active generation after the cycle; absent when none is. */
+  /** The active generation after the cycle; undefined without one. */
   readonly generation?: number;
   readonly bundles: readonly BundleResult[];
   readonly workers: readonly WorkerResult[];
@@ -107,10 +107,10 @@ export interface CycleResult {
   readonly durationMs: number;
 }
 
-/** Workers that are not there, and may come yet. */
+/** A wait for workers that do not exist yet. */
 export interface WorkerWait {
   readonly group: string;
-  /** Their names, or how many. */
+  /** Names of the missing workers, or their number. */
   readonly missing: readonly string[];
   readonly untilAtMs: number;
 }
@@ -120,7 +120,7 @@ type CycleLine<Type extends string, Members = unknown> = {
   readonly cycle: string;
 } & Readonly<Members>;
 
-/** A line of the story while it happens; `writ pull` shows them live. */
+/** An event of a cycle while it runs; `writ pull` shows it at once. */
 export type CycleEventLine =
   | CycleLine<'cycle.started', { trigger: Trigger; atMs: number }>
   | CycleLine<'step.started', { step: Step | 'restore' }>
@@ -129,18 +129,18 @@ export type CycleEventLine =
   | CycleLine<'workers.awaited', WorkerWait>
   | CycleLine<'cycle.awaited', CycleWait>;
 
-/** A request waits for the end of another cycle: how far that one is. Events of that cycle follow until its end. */
+/** A request waits for the end of another cycle: its current step. The events of that cycle follow until its end. */
 export interface CycleWait {
   readonly trigger: Trigger;
   readonly step: Step | 'restore';
-  /** Of its download; left out where none runs. */
+  /** Bytes of the download; undefined if none runs. */
   readonly doneBytes?: number;
   readonly totalBytes?: number;
-  /** No server resumes this download: it is not ended for a request. */
+  /** No server can resume this download, so that a request does not interrupt it. */
   readonly resumable?: false;
 }
 
-/** How a step ended. */
+/** The result of a step. */
 export interface StepResult {
   readonly step: Step | 'restore';
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';

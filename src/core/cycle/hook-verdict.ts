@@ -1,7 +1,7 @@
-// What the end of a user's command means (docs/configuration.md).
-// Pure: never runs anything. Only an exit code the command chose itself is a verdict; all else is our fault.
+// The verdict of a configured command (docs/configuration.md). Only an exit code that the command chose is a verdict about the
+// release; every other end is a fault of this host. Pure.
 
-/** How a command ended, as run-command reports it. */
+/** The end of a command, as run-command.ts reports it. */
 export type HookEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'killed'; readonly signal: string }
@@ -9,21 +9,21 @@ export type HookEnd =
   | { readonly kind: 'not-started'; readonly reason: string };
 
 /**
- * `ok` go on; `warned` go on and say so; `refused` a verdict on the candidate, remembered; `deferred` not now;
- * `broken` no verdict at all: never remembered, or a full disk would block a good release for ever; `unreachable` it reached
- * nobody, and who is not there has refused nothing.
+ * `ok`: continue. `warned`: continue with a warning. `refused`: a verdict about the candidate, which is remembered. `deferred`: try
+ * again later. `broken`: no verdict. It is never remembered, because a full disk would otherwise block a good release forever.
+ * `unreachable`: the command reached no worker, and a worker that was not reached has refused nothing.
  */
 export type HookVerdictKind = 'ok' | 'warned' | 'refused' | 'deferred' | 'broken' | 'unreachable';
 
 export interface HookVerdict {
   readonly kind: HookVerdictKind;
-  /** How it ended, for people, as `exit 3` or `timed out`. */
+  /** The end as text, as `exit 3` or `timed out`. */
   readonly reason: string;
-  /** Of `broken`: it ran longer than it may. */
+  /** Only with `broken`: the command exceeded its timeout. */
   readonly isTimedOut?: true;
 }
 
-/** @returns the verdict of a command that ended so. */
+/** @returns the verdict for this end of a command */
 export function judgeHook(end: HookEnd): HookVerdict {
   switch (end.kind) {
     case 'exited':
@@ -50,5 +50,5 @@ function judgeExitCode(exitCode: number): HookVerdictKind {
   return exitCode === 75 ? 'deferred' : 'broken';
 }
 
-/** As a shell says it. */
+/** The meaning of the exit codes of a shell. */
 const meanings: Readonly<Record<number, string>> = { 126: ': not executable', 127: ': not found' };

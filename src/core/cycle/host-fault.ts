@@ -1,7 +1,7 @@
-// Whether the first line of a refusal names a fault of the host and not of the policy: a file system that cannot be written,
-// a right that is missing, a full disk, a name service that is away. Pure. The refusal stays one, since a policy may be the
-// reason: it can name a path or a host that does not exist.
-const faults: readonly (readonly [fault: string, words: RegExp])[] = [
+// Recognizes a fault of the host in the first line of a refusal: a read-only file system, a missing permission, a full disk or a
+// failed name service. It remains a refusal, because the policy may be the cause: it can contain a path or a host that does not
+// exist. Pure.
+const faults: readonly (readonly [fault: string, pattern: RegExp])[] = [
   ['read-only file system', /\bEROFS\b|Read-only file system/i],
   ['no permission', /\bEACCES\b|Permission denied/i],
   ['not permitted', /\bEPERM\b|Operation not permitted/i],
@@ -12,7 +12,7 @@ const faults: readonly (readonly [fault: string, words: RegExp])[] = [
   ],
 ];
 
-/** @returns a word for the fault; undefined for a line that names none */
+/** @returns the fault, as `no space left`; undefined if the line contains none */
 export function hostFaultIn(firstLine: string): string | undefined {
-  return faults.find(([, words]) => words.test(firstLine))?.[0];
+  return faults.find(([, pattern]) => pattern.test(firstLine))?.[0];
 }

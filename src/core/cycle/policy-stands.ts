@@ -1,11 +1,11 @@
-// What a failed command says of the policy that it was to change: whoever reads an error at night wants to know
-// first what his hosts run on. Owns the words; who calls it has made sure that they are true.
+// Adds the effect on the active policy to the error of a failed command, because an operator first needs to know which policy the
+// host uses. The caller must know that the command changed nothing.
 import { toWritError, WritError } from '../errors.js';
 
 /**
- * @param error what ended the command before it had changed anything
- * @param active the active generation, `none` before a first activation; left out where its place is not known
- * @returns the same error, with what stays active in `facts.policy` and `facts.changed`
+ * @param error of the command, before it changed anything
+ * @param active the active generation, `none` before a first activation; undefined if it is not known
+ * @returns the same error with the active policy in `facts.policy` and with `facts.changed`
  */
 export function policyStands(error: unknown, active?: number | 'none'): WritError {
   const { code, message, hint, facts } = toWritError(error);

@@ -1,10 +1,10 @@
-// A problem in full for people: its message, and under it what a check or a loader printed. Pure.
+// The complete text of a problem: its message, followed by the output of a check or a loader. Pure.
 import { bothEndsOfLines } from '../text/both-ends.js';
 import type { Problem } from './cycle-report.js';
 
 /**
- * @param maxLines at most so many lines of output: the first few and the last ones, where compilers put the error
- * @returns the message, then the output, a line each; without output that is one line, and the end of the message already
+ * @param maxLines number of output lines at most: the first few, and the last ones, where compilers print the error
+ * @returns the message and the output, one per line; the message alone if the output is one line that the message ends with
  */
 export function problemText(problem: Problem, maxLines: number): string {
   const { output } = problem.facts;

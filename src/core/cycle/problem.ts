@@ -1,10 +1,10 @@
-// What an error means to whoever reads a result: the problem, and the outcome of what it happened to. Pure.
+// Converts an error into the problem of a report and the outcome of a bundle or cycle. Pure.
 
 import { toWritError } from '../errors.js';
 import type { Problem } from './cycle-report.js';
 import type { Outcome } from './sync-machine.js';
 
-/** An error as results and history carry it. */
+/** @returns the error as reports and the history contain it */
 export function problemOf(error: unknown): Problem {
   const { code, message, hint, facts } = toWritError(error);
   return { code, message, hint, facts };
@@ -22,7 +22,7 @@ export const outcomeOfKind = {
   config: 'failed',
 } as const satisfies Record<string, Outcome>;
 
-/** The outcome that an error means for what it happened to. */
+/** @returns the outcome of the bundle or cycle that the error ended */
 export function outcomeOf(error: unknown): Outcome {
   return outcomeOfKind[toWritError(error).kind];
 }

@@ -1,5 +1,5 @@
-// The cycle as a machine: its steps, its states as types and its one transition table (docs/ARCHITECTURE.md,
-// The cycle). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
+// The cycle as a state machine: its steps, its states and its transition table (docs/ARCHITECTURE.md,
+// The cycle). Pure: sync-cycle.ts performs the steps and is the only caller.
 //
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
 //      |          |        (any step before swap -> ended, the active policy untouched; after fetch also: select again)
@@ -25,7 +25,7 @@ export const steps = [
 
 export type Step = (typeof steps)[number];
 
-/** What a cycle can come to, with its exit code, as the README has them. */
+/** The outcomes of a cycle with their exit codes, as in the README. */
 export const exitCodeOfOutcome = {
   unchanged: 0,
   activated: 0,
@@ -37,13 +37,13 @@ export const exitCodeOfOutcome = {
   blocked: 6,
 } as const;
 
-/** Of `activated` where an older policy was replaced and a notified worker did not prove the new one. */
+/** Exit code of `activated` if it replaced an older policy and a notified worker did not confirm the new one. */
 export const unprovenExitCode = exitCodeOfOutcome.degraded;
 
 export type Outcome = keyof typeof exitCodeOfOutcome;
 export const outcomes = Object.keys(exitCodeOfOutcome) as readonly Outcome[];
 
-/** The worst result of several bundles is the cycle's (last wins). */
+/** From best to worst: the outcome of a cycle is the worst one of its bundles. */
 const severity: readonly Outcome[] = [
   'unchanged',
   'activated',
@@ -55,7 +55,7 @@ const severity: readonly Outcome[] = [
   'blocked',
 ];
 
-/** @returns the worst of the outcomes; `unchanged` for none. */
+/** @returns the worst of the outcomes; `unchanged` for an empty list */
 export function worstOutcome(all: readonly Outcome[]): Outcome {
   return all.reduce(
     (worst, one) => (severity.indexOf(one) > severity.indexOf(worst) ? one : worst),
@@ -65,47 +65,47 @@ export function worstOutcome(all: readonly Outcome[]): Outcome {
 
 export type CycleState =
   | { readonly name: 'running'; readonly step: Step }
-  /** The swap has happened and somebody refused: the previous generation goes back. */
+  /** A step after the swap refused or failed: the previous generation is restored. */
   | { readonly name: 'restoring'; readonly after: Step }
   | { readonly name: 'ended'; readonly outcome: Outcome };
 
 export type CycleEvent =
   | { readonly type: 'done' }
   /**
-   * `nothing` is left to do: no new release, or every new one was refused before the swap. `stopped`: the step refused,
-   * or could not be done.
+   * `nothing`: nothing is left to do, because there is no new release, or each was refused before the swap. `stopped`: the step
+   * refused or failed.
    */
   | { readonly type: 'nothing' | 'stopped'; readonly outcome: Outcome }
   /**
-   * Releases are selected again: the previous generation is back, and other bundles than the refused ones are tried without
-   * them; or what was fetched is not wanted any more.
+   * Releases are selected again. Either the previous generation was restored, and the cycle tries the bundles that were not refused.
+   * Or the fetched releases are not wanted any more.
    */
   | { readonly type: 'retried' }
-  /** The host or the metadata is no longer what the swap was planned from: nothing was moved, and the cycle begins again. */
+  /** The host or the metadata changed since the swap was planned: nothing was moved, and the cycle starts again. */
   | { readonly type: 'outdated' };
 
-/** True for an end with the new policy in use, whether or not everybody was notified. */
+/** @returns true if the new policy is active, whether or not all workers were notified */
 export function isActivation(outcome: Outcome): boolean {
   return outcome === 'activated' || outcome === 'degraded';
 }
 
 /**
- * @returns true where the cycle made the release of a bundle active. One that waits after a refusal of everything is `degraded`
- * as well, and has the problem that keeps it out
+ * @returns true if the cycle activated the release of the bundle. A bundle that waits because every release was refused is
+ *   `degraded` too, but has a problem.
  */
 export function isNowActive(bundle: { readonly outcome: Outcome; readonly problem?: unknown }): boolean {
   return isActivation(bundle.outcome) && bundle.problem === undefined;
 }
 
-/** Where a cycle begins. */
+/** The first step of a cycle. */
 export const firstStep: Step = 'refresh';
 
-/** Steps after the commit point: a no puts the previous generation back. */
+/** Steps after the commit point: if one of them stops, the previous generation is restored. */
 const afterSwap: ReadonlySet<Step> = new Set(['swap', 'load', 'reset', 'probe']);
 
 /**
- * The transition table. An event that does not fit its state is a bug of the caller and is returned as
- * undefined, never guessed.
+ * The transition table.
+ * @returns undefined for an event that is invalid in this state, which is a bug of the caller
  */
 export function transition(state: CycleState, event: CycleEvent): CycleState | undefined {
   if (state.name === 'ended') return undefined;
