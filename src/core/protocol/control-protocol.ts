@@ -1,11 +1,11 @@
-// The control protocol of the agent: what commands ask over its socket and what it answers (one JSON object a
-// line, see socket-protocol). Owns shapes, the request parser and the bound on an answer; no socket is opened.
+// The control protocol of the agent: requests of commands over its socket and the responses, one JSON object per
+// line (socket-protocol.ts). Has the types, the parser of requests and the size limit of responses.
 //
 //   pull, rollback, reload -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
 //   verify -> CycleEventLine* of a repair, then one VerifyResult     refusals, forget -> one RefusalsResult
-//   anything that cannot be done -> one ControlError
+//   a request that fails -> one ControlError
 import type { CycleEventLine, CycleResult, Problem, StepResult } from '../cycle/cycle-report.js';
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
@@ -20,7 +20,7 @@ export type ControlRequest =
       readonly type: 'pull';
       readonly force: boolean;
       readonly by: string;
-      /** What is active at the end settles at once. */
+      /** The active releases are settled at once, without a bake time. */
       readonly noBake?: true;
     }
   | { readonly type: 'reload'; readonly by: string }
@@ -29,11 +29,11 @@ export type ControlRequest =
   | { readonly type: 'history'; readonly limit: number; readonly cycle?: string }
   | {
       readonly type: 'rollback';
-      /** Left out: the previous generation. */
+      /** Undefined: the previous generation. */
       readonly generation?: number;
       readonly by: string;
       readonly reason?: string;
-      /** Also to a release that was withdrawn. */
+      /** Permits a withdrawn release. */
       readonly force?: boolean;
     }
   | { readonly type: 'resume'; readonly by: string }
@@ -41,7 +41,7 @@ export type ControlRequest =
       readonly type: 'pause';
       readonly by: string;
       readonly reason: string;
-      /** Epoch milliseconds; left out: until it is resumed. */
+      /** Epoch milliseconds; undefined: until `writ resume`. */
       readonly untilMs?: number;
     }
   | { readonly type: 'verify'; readonly repair: boolean; readonly by: string }
@@ -49,9 +49,9 @@ export type ControlRequest =
   | {
       readonly type: 'forget';
       readonly by: string;
-      /** Left out: of every bundle. */
+      /** Undefined: of all bundles. */
       readonly bundle?: string;
-      /** Left out: every one of it. */
+      /** Undefined: all refusals of the bundle. */
       readonly serial?: number;
     };
 
@@ -66,10 +66,10 @@ export type ControlAnswer =
   | Bounded<RefusalsResult>
   | Bounded<HealthResult>
   | ControlError
-  /** `reloaded`: the configuration of a reload is in use, and its cycle follows. */
+  /** `reloaded`: the agent uses the new configuration, and the cycle of the reload follows. */
   | { readonly type: 'reloaded' | 'end' };
 
-/** What was left out of an answer so that it fits a line: name of the list -> count of its missing entries. */
+/** The entries that were removed so that a response fits a line: name of the list -> number of removed entries. */
 export type Bounded<T> = T & { readonly truncated?: Readonly<Record<string, number>> };
 
 export interface ControlError extends Problem {
@@ -79,10 +79,10 @@ export interface ControlError extends Problem {
 export interface ResumeResult {
   readonly schema: 1;
   readonly type: 'resume.result';
-  /** What was ended; empty when nothing was in the way. */
+  /** What the request ended; empty if nothing blocked changes. */
   readonly ended: readonly {
     readonly kind: 'hold' | 'block' | 'pause' | 'new-state';
-    /** As `dns-edge 42`; of `new-state` the directory that is accepted. */
+    /** As `dns-edge 42`; for `new-state` the accepted directory. */
     readonly what: string;
   }[];
 }
@@ -100,17 +100,17 @@ export interface RefusalsResult {
   readonly refusals: readonly RememberedRefusal[];
 }
 
-/** One line of history.jsonl: a cycle that did something, or said something new. */
+/** One line of history.jsonl: a cycle that changed something or had a new result. */
 export interface HistoryEntry {
   readonly schema: 1;
   readonly type: 'history.entry';
-  /** The person who asked; left out where nobody did. */
+  /** The user who requested it; undefined without a request. */
   readonly by?: string;
   /** Reason given with a rollback. */
   readonly reason?: string;
-  /** Of a pause that a person began, or `none` where one was ended: who has lost the ledger takes it from here. */
+  /** The pause that an operator began, or `none` if one was ended. If the ledger is lost, the pause is restored from here. */
   readonly pause?: PauseStatus | 'none';
-  /** The interrupted cycle that this recovery brought to an end. */
+  /** The interrupted cycle that this recovery completed. */
   readonly recovers?: string;
   readonly result: CycleResult;
   readonly steps: readonly StepResult[];
@@ -128,8 +128,8 @@ export const maxHistoryEntries = 1000;
 const maxTextCharacters = 200;
 
 /**
- * Reads a request. Members it does not know are ignored, so that a newer command can talk to an older agent.
- * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ * Parses a request. Unknown members are ignored, so that a newer command can send requests to an older agent.
+ * @throws WritError MESSAGE_MALFORMED with the wrong member
  */
 export function parseControlRequest(message: SocketMessage): ControlRequest {
   const { type } = message;
@@ -186,7 +186,7 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
 }
 
 const cycleLists = ['bundles', 'workers', 'problems', 'warnings'];
-/** The members of an answer that every version of it has and that whoever shows it goes through: lists, and objects. */
+/** The lists and objects that a response has in all versions, and that its readers access without a check. */
 const partsOf: ReadonlyMap<string, readonly [lists: readonly string[], objects: readonly string[]]> = new Map(
   [
     ['pull.result', [cycleLists, []]],
@@ -201,8 +201,8 @@ const partsOf: ReadonlyMap<string, readonly [lists: readonly string[], objects: 
 );
 
 /**
- * Holds what an agent answers to the shape that is counted on.
- * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ * Requires that a response of an agent has these members.
+ * @throws WritError MESSAGE_MALFORMED with the wrong member
  */
 export function requireAnswer(answer: ControlAnswer): void {
   const [lists, objects] = partsOf.get(answer.type) ?? [[], []];
@@ -216,15 +216,15 @@ export function requireAnswer(answer: ControlAnswer): void {
   throw new WritError('MESSAGE_MALFORMED', text, { facts: { type: answer.type, member: wrong } });
 }
 
-/** @returns the error as the agent answers it */
+/** @returns the error as a response */
 export function controlError(error: WritError): ControlError {
   const { code, message, hint, facts } = error;
   return boundAnswer({ type: 'error', code, message, hint, facts });
 }
 
 /**
- * Makes an answer fit one line: texts over 2,000 characters are cut, then the longest lists are halved until it
- * fits, and `truncated` says how many entries are missing. A host with thousands of workers can still answer.
+ * Makes a response fit one line, even for a host with thousands of workers. Texts over 2,000 characters are cut. Then the longest
+ * lists are halved until the response fits, and `truncated` has the number of removed entries.
  */
 export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxSocketLineBytes): Bounded<T> {
   const bounded = clip(answer, 0) as Answer;
@@ -246,7 +246,7 @@ export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxS
 
 type Answer = Record<string, unknown>;
 
-/** The lists of the answer and of the objects in it, by name; empty ones have nothing to give. */
+/** @returns the non-empty lists of the response and of the objects in it, by name */
 function listsOf(holder: Answer): Record<string, { list: readonly unknown[]; holder: Answer; key: string }> {
   const found: ReturnType<typeof listsOf> = {};
   for (const [key, value] of Object.entries(holder)) {
@@ -277,7 +277,7 @@ function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-/** @returns true where the member is true; anything else counts as left out */
+/** @returns true if the member is true; any other value counts as undefined */
 function trueAt(message: SocketMessage, name: string): true | undefined {
   return message[name] === true ? true : undefined;
 }

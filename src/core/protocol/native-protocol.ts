@@ -1,25 +1,25 @@
-// What the agent and a native worker say to each other (docs/native-protocol.md), on the lines of
-// socket-protocol. Owns shapes, parsers and bounds; opens no socket, keeps no state.
+// The messages between the agent and a native worker (docs/native-protocol.md), as lines of socket-protocol.ts.
+// Has the types, parsers and bounds; no state.
 //
 //   agent -> worker   generation          worker -> agent   hello (once), then ack or nack for each generation
 //                     ping                                  pong, from a worker whose hello announces it
 import { WritError } from '../errors.js';
 import type { SocketMessage } from './socket-protocol.js';
 
-/** "Use this generation." */
+/** Asks the worker to load this generation. */
 export interface GenerationMessage {
   readonly type: 'generation';
-  /** Names this message within its connection; the answer repeats it. Only grows. */
+  /** Identifies this message on its connection and increases with each message; the reply repeats it. */
   readonly id: number;
   readonly generation: number;
-  /** Real path of the generation directory; each bundle is an entry of it. */
+  /** Real path of the directory of the generation, which has one entry for each bundle. */
   readonly path: string;
 }
 
-/** "Answer this, so that I know that you are not stopped." */
+/** Asks the worker for a reply that shows that it is not stopped. */
 export interface PingMessage {
   readonly type: 'ping';
-  /** Counts the pings of a connection; the answer repeats it. */
+  /** Number of the ping on its connection; the reply repeats it. */
   readonly id: number;
 }
 
@@ -31,7 +31,7 @@ export interface HelloMessage {
   readonly type: 'hello';
   readonly name: string;
   readonly pid: number;
-  /** It answers pings. */
+  /** The worker replies to pings. */
   readonly ping?: true;
 }
 
@@ -43,7 +43,7 @@ export interface AckMessage {
 
 export interface NackMessage extends Omit<AckMessage, 'type'> {
   readonly type: 'nack';
-  /** For people; what is over 1 kB is cut off. */
+  /** Text for operators, cut to 1 kB. */
   readonly reason: string;
 }
 
@@ -58,9 +58,9 @@ export function isWorkerName(value: unknown): value is string {
 }
 
 /**
- * Reads what a worker says. Unknown members are ignored; an unknown type is refused, as workers may say these
- * four things and nothing else.
- * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ * Parses a message of a worker. Unknown members are ignored. An unknown type is an error, because the protocol has no other messages
+ * of workers.
+ * @throws WritError MESSAGE_MALFORMED with the wrong member
  */
 export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
   const { type, name, reason, ping } = message;
@@ -81,9 +81,9 @@ export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
 }
 
 /**
- * Reads what the agent says.
- * @returns undefined for a type this version does not know: a newer agent may say more
- * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ * Parses a message of the agent.
+ * @returns undefined for an unknown type, because a newer agent may send more types
+ * @throws WritError MESSAGE_MALFORMED with the wrong member
  */
 export function parseAgentMessage(message: SocketMessage): AgentMessage | undefined {
   const { type, path } = message;
@@ -94,10 +94,10 @@ export function parseAgentMessage(message: SocketMessage): AgentMessage | undefi
   return { type, ...about(message), path };
 }
 
-/** @returns the reason cut to 1 kB: a no that is too long is still a refusal */
+/** @returns the reason, cut to 1 kB: a refusal with a longer text is still a refusal */
 export function boundReason(reason: string): string {
   if (Buffer.byteLength(reason) <= maxReasonBytes) return reason;
-  // A character that the cut goes through becomes a replacement character of 3 bytes.
+  // A character that is cut in the middle becomes a replacement character of 3 bytes.
   return `${Buffer.from(reason).toString('utf8', 0, maxReasonBytes - 6)}...`;
 }
 

@@ -1,6 +1,6 @@
-// What a group that may look asks of an agent over its own socket: how the host is, and nothing that changes it. Owns the
-// request parser, which knows no other word, and the answer to `health`; no socket is opened. Greeting, lines and bounds are
-// those of the control protocol.
+// The protocol of the agent's read-only socket, which a configured group of users may access: status and health of the host, and no
+// request that changes it. Has the parser of requests and the response to `health`. Greeting, lines and bounds are those of the
+// control protocol.
 import { WritError } from '../errors.js';
 import { type HostHealth, judgeHostHealth } from '../status/host-health.js';
 import type { StatusReport } from '../status/status.js';
@@ -16,11 +16,11 @@ const requests = ['status', 'watch', 'health'] as const;
 export interface HealthResult extends HostHealth, Pick<StatusReport, 'host' | 'agent' | 'atMs'> {
   readonly schema: 1;
   readonly type: 'health.result';
-  /** Left out when nothing is active. */
+  /** Undefined if no generation is active. */
   readonly generation?: number;
 }
 
-/** @throws WritError MESSAGE_MALFORMED for whatever would change something, or is not known */
+/** @throws WritError MESSAGE_MALFORMED for any other request */
 export function parseReadRequest({ type }: SocketMessage): ReadRequest {
   const known = requests.find((one) => one === type);
   if (known !== undefined) return { type: known };
@@ -30,7 +30,7 @@ export function parseReadRequest({ type }: SocketMessage): ReadRequest {
   });
 }
 
-/** @returns the answer to `health` */
+/** @returns the response to `health` */
 export function healthResult(report: StatusReport): HealthResult {
   const { host, agent, generation, atMs } = report;
   const known = generation === undefined ? {} : { generation };

@@ -1,14 +1,17 @@
-// Lines as both of Writ's sockets speak them: one JSON object a line of at most 64 kB, the first one in each
-// direction `{"writ":1,"version":...}`. Owns framing and greeting; what the objects mean is the protocol's.
+// The lines of Writ's sockets: one JSON object per line of at most 64 kB. The first line in each direction is the greeting
+// `{"writ":1,"version":...}`. The protocols define the meaning of the other lines.
 import { WritError } from '../errors.js';
 import { maxSocketLineBytes } from '../limits.js';
 
-/** Version of the framing itself; a peer with another number cannot be understood. */
+/** Version of the framing. A peer with another version is rejected. */
 const socketProtocolNumber = 1;
 
 export type SocketMessage = Readonly<Record<string, unknown>>;
 
-/** @returns the message as one line with its newline. @throws WritError MESSAGE_MALFORMED when it is over 64 kB */
+/**
+ * @returns the message as one line with its line break
+ * @throws WritError MESSAGE_MALFORMED if it is over 64 kB
+ */
 export function encodeLine(message: object): string {
   const line = JSON.stringify(message);
   const bytes = Buffer.byteLength(line);
@@ -19,12 +22,18 @@ export function encodeLine(message: object): string {
   return `${line}\n`;
 }
 
-/** @param version version of this program, as `0.1.0`. @returns the first line of a connection */
+/**
+ * @param version of this program, as `0.1.0`
+ * @returns the greeting, the first line of a connection
+ */
 export function helloLine(version: string): string {
   return encodeLine({ writ: socketProtocolNumber, version });
 }
 
-/** @returns the peer's version. @throws WritError MESSAGE_MALFORMED when this is no greeting of our protocol */
+/**
+ * @returns the version of the peer
+ * @throws WritError MESSAGE_MALFORMED for a line that is no greeting of this protocol
+ */
 export function parseHello(message: SocketMessage): { readonly version: string } {
   const version = message['version'];
   if (message['writ'] !== socketProtocolNumber || typeof version !== 'string' || version.length > 64) {
@@ -35,9 +44,9 @@ export function parseHello(message: SocketMessage): { readonly version: string }
 }
 
 /**
- * @returns a reader that never keeps more than one line of at most 64 kB. Its `push` takes the next bytes and gives back
- * the messages they complete; it throws WritError MESSAGE_MALFORMED for a line that is too long, no UTF-8, or no JSON
- * object, and the connection is of no use after it
+ * @returns a reader that buffers at most one line of 64 kB. Its `push` takes the next bytes and returns the complete messages. It
+ *   throws WritError MESSAGE_MALFORMED for a line that is too long, no UTF-8 or no JSON object; the connection cannot be used
+ *   afterwards.
  */
 export function createLineReader(): { push(chunk: Uint8Array): SocketMessage[] } {
   let parts: Uint8Array[] = [];
