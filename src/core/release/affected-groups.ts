@@ -1,12 +1,12 @@
-// Which worker groups a new generation concerns: those that use a bundle of which a path in `when` changed.
-// Pure except for the glob matcher; compares manifests, never files.
+// Finds the groups that a new generation affects: those that use a bundle with a changed path that `when` matches. Compares
+// manifests and no files. Pure.
 import picomatch from '#picomatch';
 import type { WorkerGroupConfig } from '../config/config.js';
 import { diffManifests, type Manifest } from './manifest.js';
 import type { ReleaseInfo } from './release.js';
 import { unstamped } from './stamps.js';
 
-/** Bundles by name, with what is in each, and what its publisher stamped. */
+/** The manifest and the stamps of each bundle, by name. */
 export type PolicyFiles = ReadonlyMap<string, BundleFiles>;
 
 export interface BundleFiles {
@@ -14,7 +14,7 @@ export interface BundleFiles {
   readonly stamped: ReleaseInfo['stamped'] | undefined;
 }
 
-/** @returns the paths in which two policies differ, as `bundle:path`; what only a stamp changed is the same. */
+/** @returns the paths in which two policies differ, as `bundle:path`; a difference of stamps alone is none */
 export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] {
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((bundle) => {
     const diff = diffManifests(filesOf(before.get(bundle)), filesOf(after.get(bundle)));
@@ -27,9 +27,9 @@ function filesOf(bundle: BundleFiles | undefined): Manifest {
 }
 
 /**
- * @param changed paths as changedPaths gives them
- * @param bundles names of those that count as changed whatever `when` says
- * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
+ * @param changed result of changedPaths
+ * @param bundles names of bundles that count as changed, whatever `when` contains
+ * @returns true if the group uses a changed bundle and, if it has `when`, a changed path matches
  */
 export function affectsGroup(
   group: Pick<WorkerGroupConfig, 'uses' | 'when' | 'restartWhen'>,
@@ -42,7 +42,7 @@ export function affectsGroup(
   return matchesOne(used, [...group.when, ...(group.restartWhen ?? [])], group.uses);
 }
 
-/** @returns true when what changed is nothing that a running worker of the group takes over */
+/** @returns true if a running worker of the group cannot load the change without a restart */
 export function needsRestart(
   group: Pick<WorkerGroupConfig, 'uses' | 'restartWhen'>,
   changed: readonly string[],
@@ -51,7 +51,7 @@ export function needsRestart(
   return matchesOne(used, group.restartWhen ?? [], group.uses);
 }
 
-/** Globs match on `bundle/path`: a colon would be part of a file name to the matcher. */
+/** Globs match `bundle/path`, because the matcher takes a colon as part of a file name. */
 function matchesOne(paths: readonly string[], globs: readonly string[], uses: readonly string[]): boolean {
   const matchers = globs.map((glob) => picomatch(qualified(glob, uses), { dot: true }));
   return paths.some((path) => matchers.some((matches) => matches(path.replace(':', '/'))));

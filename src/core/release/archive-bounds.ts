@@ -1,18 +1,20 @@
-// What an archive may make of its bytes, by sizes that are signed or on disk: asked before anything is fetched, taken from
-// memory or parsed. Pure. How many files there may be is asked where they are counted.
+// The bounds on the unpacked size of an archive. They apply to signed or measured sizes, before anything is fetched, allocated or
+// parsed. The caller that counts files limits their number. Pure.
 import { WritError } from '../errors.js';
 import type { ArchiveLimits } from '../limits.js';
 
-/** A tree this small is no bomb whatever it was packed into: a few lines of zeros shrink a thousandfold. */
+/**
+ * Up to this size the ratio is not limited, because lines of zeros shrink a thousandfold and a small tree is no decompression bomb.
+ */
 const ratioFreeBytes = 1_000_000;
 
-/** @throws WritError ARCHIVE_LIMIT for more bytes than the ratio permits */
+/** @throws WritError ARCHIVE_LIMIT if the ratio permits fewer bytes */
 export function requireRatio(unpackedBytes: number, archiveBytes: number, limits: ArchiveLimits): void {
   const maxBytes = Math.max(ratioFreeBytes, archiveBytes * limits.maxRatio);
   if (unpackedBytes > maxBytes) throw tooLarge('the archive unpacks to too much', maxBytes, unpackedBytes);
 }
 
-/** @throws WritError ARCHIVE_LIMIT for a manifest that no archive of this length may have */
+/** @throws WritError ARCHIVE_LIMIT if the manifest is too long for an archive of this length */
 export function requireManifestLength(
   manifestBytes: number,
   archiveBytes: number,
@@ -22,7 +24,7 @@ export function requireManifestLength(
   requireRatio(manifestBytes, archiveBytes, limits);
 }
 
-/** @throws WritError ARCHIVE_LIMIT for a manifest that no archive may have, however long that is */
+/** @throws WritError ARCHIVE_LIMIT if the manifest is too long for any archive */
 export function requireManifestBytes(manifestBytes: number, { maxManifestBytes }: ArchiveLimits): void {
   if (manifestBytes > maxManifestBytes) {
     throw tooLarge('the manifest is too large', maxManifestBytes, manifestBytes);

@@ -1,5 +1,5 @@
-// How much of a bundle a new tree changes: files and bytes before and after, and which of that exceeds a bound. Pure: two
-// manifests in, numbers and verdicts out. The publisher compares with the head of a channel, a host with its active release.
+// Measures how much of a bundle a release changes, and finds what exceeds a bound. A publisher compares with the head of a channel,
+// a host with its active release. Pure.
 import { sizeText } from '../size-text.js';
 import { diffManifests, type Manifest, type ManifestDifference } from './manifest.js';
 
@@ -16,13 +16,13 @@ export interface EmptiedFile {
 export interface TreeChange {
   readonly before: TreeSize;
   readonly after: TreeSize;
-  /** By paths: a file that got another name is removed and added. */
+  /** By path: a renamed file counts as removed and added. */
   readonly difference: ManifestDifference;
-  /** Files of both trees that had bytes before and have none now. */
+  /** Files in both trees that are empty now and were not before. */
   readonly emptied: readonly EmptiedFile[];
 }
 
-/** What exceeds a bound, for people: as `at most 50% of 4 files removed` and `3 of 4 files removed (75%)`. */
+/** A change that exceeds a bound, as text: `at most 50% of 4 files removed` and `3 of 4 files removed (75%)`. */
 export interface ChangeExcess {
   readonly rule:
     | 'bundle-empty'
@@ -36,19 +36,19 @@ export interface ChangeExcess {
   readonly actual: string;
 }
 
-/** Bounds of a publisher on one change. */
+/** The bounds of a publisher on one change. */
 export interface ChangeBounds {
-  /** Percent of the files, and percent of the bytes, that may go. */
+  /** Percentage of the files, and of the bytes, that may be removed. */
   readonly maxRemovedPercent: number;
-  /** Percent by which files and bytes may grow; left out: any. */
+  /** Percentage by which files and bytes may grow; undefined: unlimited. */
   readonly maxGrowthPercent?: number | undefined;
 }
 
 export const defaultMaxRemovedPercent = 50;
-/** A file of up to so many bytes may become empty: it can be a marker. */
+/** A file of at most this size may become empty, because it can be a marker. */
 export const maxMarkerBytes = 1000;
 
-/** @returns how two trees of one bundle differ in size. */
+/** @returns the change between two trees of one bundle */
 export function measureChange(before: Manifest, after: Manifest): TreeChange {
   const sizes = new Map(before.files.map((file) => [file.path, file.sizeBytes]));
   const emptied = after.files.flatMap(({ path, sizeBytes }): EmptiedFile[] => {
@@ -63,25 +63,25 @@ function sizeOf({ files }: Manifest): TreeSize {
   return { files: files.length, bytes: files.reduce((sum, file) => sum + file.sizeBytes, 0) };
 }
 
-/** @returns true where the part is more than so many percent of the whole, without rounding */
+/** @returns true if the part is more than this percentage of the whole, without rounding */
 export function exceedsPercent(part: number, whole: number, percent: number): boolean {
   return part * 100 > whole * percent;
 }
 
-/** @returns true where the part is less than so many percent of the whole, without rounding */
+/** @returns true if the part is less than this percentage of the whole, without rounding */
 export function fallsShortOfPercent(part: number, whole: number, percent: number): boolean {
   return part * 100 < whole * percent;
 }
 
 /**
- * What of a change exceeds the bounds of a publisher. Of nothing there is no percentage: a tree without files or bytes may
- * grow to any size.
- * @returns the worst first; none for a change within the bounds
+ * Finds the parts of a change that exceed the bounds of a publisher. A tree without files or bytes may grow to any size, because
+ * there is no percentage of zero.
+ * @returns the worst first; empty for a change within the bounds
  */
 export function excessOfChange(change: TreeChange, bounds: ChangeBounds): ChangeExcess[] {
   const { before, after } = change;
   const isEmpty = before.bytes > 0 && after.bytes === 0;
-  // An empty bundle has lost everything: the other rules would say the same again.
+  // Nothing is left, so that the other rules would only repeat this.
   if (isEmpty) {
     const actual = `no byte of ${sizeText(before.bytes)} left`;
     return [{ rule: 'bundle-empty', expected: 'some content', actual }];
@@ -94,7 +94,7 @@ export function excessOfChange(change: TreeChange, bounds: ChangeBounds): Change
   ];
 }
 
-/** @returns an excess where more of the files before are gone than so many percent */
+/** @returns an excess if more than this percentage of the files was removed */
 export function removedFiles({ before, difference }: TreeChange, maxPercent: number): ChangeExcess[] {
   const gone = difference.removed.length;
   if (!exceedsPercent(gone, before.files, maxPercent)) return [];
@@ -142,12 +142,18 @@ function growth({ before, after }: TreeChange, maxPercent: number): ChangeExcess
   return found;
 }
 
-/** Rounded up, so that an excess is never shown as the bound itself. @returns as `50.1%` */
+/**
+ * Rounds up, so that an excess is never shown as the bound itself.
+ * @returns as `50.1%`
+ */
 export function percentAbove(part: number, whole: number): string {
   return percentText(Math.ceil((part * 1000) / whole));
 }
 
-/** Rounded down, for a part that falls short of a bound. @returns as `49.9%` */
+/**
+ * Rounds down, for a part that is less than a bound.
+ * @returns as `49.9%`
+ */
 export function percentBelow(part: number, whole: number): string {
   return percentText(Math.floor((part * 1000) / whole));
 }

@@ -1,17 +1,19 @@
-// What the publisher signs about the deltas of a release: from which tree each one leads to it. Owns the shape of these members and
-// their parser, and which of them a host takes; what is inside of a delta is core/delta's.
+// The signed list of the deltas of a release: their base releases, digests and lengths. Has the type, the parser, and the choice of
+// a delta by a host. src/core/delta has the format of a delta.
 import { type Digest, digestFromHex, digestHex } from '../names.js';
 
-/** One delta of a release: another way to the same manifest. */
+/** One delta of a release. It produces the tree of the same manifest. */
 export interface DeltaInfo {
-  /** Digest of the manifest of its base: two trees may share a serial where a repository was lost, never a digest. */
+  /**
+   * Digest of the manifest of its base release. A serial is not enough, because two trees may share one after a repository was lost.
+   */
   readonly from: Digest;
-  /** Of its file. */
+  /** Digest of the file of the delta. */
   readonly digest: Digest;
   readonly length: number;
 }
 
-/** Hosts keep them in the record of every release. */
+/** Hosts store them in the record of each release. */
 export const maxDeltas = 8;
 
 /** @returns the member `deltas` of `custom.writ` */
@@ -25,12 +27,12 @@ export function encodeDeltas(deltas: readonly DeltaInfo[]): Record<string, unkno
 
 /**
  * @param to digest of the manifest of the release
- * @returns undefined for what no publisher of ours writes
+ * @returns undefined for a list that no publisher of Writ writes
  */
 export function parseDeltas(rows: unknown, to: Digest): readonly DeltaInfo[] | undefined {
   if (!Array.isArray(rows) || rows.length === 0 || rows.length > maxDeltas) return undefined;
   const deltas = rows.flatMap((row: unknown) => parseDelta(row) ?? []);
-  // Two ways from one base, or one from the release to itself: which is right could not be said.
+  // Two deltas with one base, or one from the release to itself, would be ambiguous.
   const bases = new Set<Digest>([to, ...deltas.map(({ from }) => from)]);
   return bases.size === rows.length + 1 ? deltas : undefined;
 }
@@ -45,8 +47,8 @@ function parseDelta(row: unknown): DeltaInfo | undefined {
 }
 
 /**
- * @param bases digests of manifests that the host has whole
- * @returns the smallest delta from one of them; undefined where none saves bytes against the archive
+ * @param bases digests of the manifests whose complete trees the host has
+ * @returns the smallest delta from one of them; undefined if none is smaller than the archive
  */
 export function usableDelta(
   deltas: readonly DeltaInfo[] | undefined,

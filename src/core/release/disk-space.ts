@@ -1,46 +1,46 @@
-// How much room a release needs on a disk, and whether a file system has it: from signed sizes alone before its archive
-// is fetched, exactly when its manifest is read. Pure: what the file system has goes in as numbers.
+// The free space that a release needs, and whether a file system has it. Estimates from signed sizes before the archive is fetched,
+// and computes it from the manifest afterwards. Pure.
 import type { Manifest } from './manifest.js';
 
-/** Bytes, and names of files and directories. */
+/** Bytes, and inodes of files and directories. */
 export interface Space {
   readonly bytes: number;
   readonly inodes: number;
 }
 
-/** What a file system has left for us. */
+/** The free space of a file system. */
 export interface FreeSpace extends Space {
   readonly blockBytes: number;
   readonly totalBytes: number;
-  /** 0 for a file system that makes inodes as they are needed. */
+  /** 0 for a file system that creates inodes on demand. */
   readonly totalInodes: number;
 }
 
-/** What is missing, in the unit that is short. */
+/** The missing space, in the unit that does not suffice. */
 export interface Shortage {
   readonly unit: 'bytes' | 'inodes';
-  /** With the margin. */
+  /** Including the margin. */
   readonly needed: number;
   readonly available: number;
 }
 
-/** Left free beside a release, for ledger, journal, history and log: small on a small disk. */
+/** Margin that stays free for ledger, journal, history and log; smaller on a small disk. */
 const maxMarginBytes = 16_000_000;
 const maxMarginInodes = 100;
 const marginShare = 0.05;
 
-/** What a release makes beside the files of its tree: directories in staging, the record, links. */
+/** Inodes that a release needs besides its tree: directories in staging, the record, links. */
 const inodesBeside = 16;
 
-/** What is known before a byte is asked for: the archive, and a tree of at least its size. */
+/** Estimates the space before the fetch: the archive, and a tree of at least its size. */
 export function spaceForArchive(archiveBytes: number, manifestBytes: number): Space {
   return { bytes: 2 * archiveBytes + manifestBytes, inodes: inodesBeside };
 }
 
-/** Of a name in its directory, generously. */
+/** Upper estimate of the bytes of a name in its directory. */
 const entryBytes = 64;
 
-/** What the tree of a manifest takes, its directories included. */
+/** @returns the space for the tree of a manifest, with its directories */
 export function spaceForTree({ files }: Manifest, blockBytes: number): Space {
   const directories = new Set<string>(['.']);
   let bytes = 0;
@@ -66,7 +66,7 @@ export function addSpace(...parts: readonly Space[]): Space {
   return parts.reduce(add, { bytes: 0, inodes: 0 });
 }
 
-/** @returns undefined when there is room for `space` and a margin beside it */
+/** @returns undefined if the file system has space for `space` and a margin */
 export function shortageOf(space: Space, free: FreeSpace): Shortage | undefined {
   const marginBytes = Math.min(maxMarginBytes, Math.ceil(free.totalBytes * marginShare));
   const bytes = space.bytes + marginBytes;
@@ -76,7 +76,7 @@ export function shortageOf(space: Space, free: FreeSpace): Shortage | undefined 
   return { unit: 'inodes', needed: inodes, available: free.inodes };
 }
 
-/** @returns true when the file system has what was short before */
+/** @returns true if the missing space is free now */
 export function hasGrown({ unit, needed }: Pick<Shortage, 'unit' | 'needed'>, free: FreeSpace): boolean {
   return free[unit] >= needed;
 }

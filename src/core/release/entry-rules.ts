@@ -1,13 +1,13 @@
-// Which paths may be in a bundle: an allow-list that publisher and agent share, so that what one packs the
-// other stages. Pure strings: joined to a directory, an accepted path names something inside it, whatever
-// the file system folds. Links and special files are refused by type, by those who read archives and trees.
+// The paths that a bundle may contain: an allow-list that publisher and agent share, so that a host accepts each path that a
+// publisher packs. An accepted path, joined to a directory, is always inside of it, whatever the file system folds. Readers of
+// archives and trees reject links and special files by type. Pure.
 import { hash } from 'node:crypto';
 import type { ArchiveLimits } from '../limits.js';
 
-/** First entry of every archive; never a file of a bundle. */
+/** First entry of each archive; never a file of a bundle. */
 export const manifestName = '.writ-manifest.json';
 
-/** Each rule with what is said about a path that breaks it. */
+/** Each rule with the text about a path that breaks it. */
 export const entryRules = {
   empty: 'is empty',
   'not-utf8': 'is not valid UTF-8',
@@ -42,13 +42,13 @@ export type PathVerdict =
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Judges one path of a regular file by itself; createPathSet judges it against the others.
- * @param path as in the archive, relative and with `/`; bytes where they are at hand, so that invalid UTF-8
- *   is seen. In a string, U+FFFD counts as the trace of bytes that were not UTF-8.
+ * Checks one path of a regular file alone; createPathSet checks it against the others.
+ * @param path as in the archive, relative and with `/`. As bytes if the caller has them, so that invalid UTF-8 is found; in a
+ *   string, U+FFFD counts as invalid UTF-8.
  * @returns accepted with the path as a string, or the first rule that it breaks
  */
 export function judgeEntryPath(path: string | Uint8Array, limits: ArchiveLimits): PathVerdict {
-  // Bytes over the limit are refused before they are decoded: a PAX path may be megabytes long.
+  // Too many bytes are rejected before they are decoded, because a PAX path may be megabytes long.
   if (path.length > limits.maxPathBytes) return refused('path-too-long', '');
   const text = typeof path === 'string' ? path : decode(path);
   if (text === undefined) return refused('not-utf8', '');
@@ -57,8 +57,8 @@ export function judgeEntryPath(path: string | Uint8Array, limits: ArchiveLimits)
 }
 
 /**
- * As judgeEntryPath, for a release that this host or repository has accepted: what shows nothing was no rule before, and
- * an upgrade makes no active policy a damaged one.
+ * As judgeEntryPath, for a release that this host or repository has accepted. Older versions had no rule about invisible characters,
+ * and an upgrade must not make an active policy a damaged one.
  */
 export function judgeKeptPath(path: string | Uint8Array, limits: ArchiveLimits): PathVerdict {
   const verdict = judgeEntryPath(path, limits);
@@ -79,16 +79,16 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 const controlCharacter = /\p{Cc}/u;
-// Not in the list: format characters (bidi overrides, joiners), private use, unassigned, line separators.
+// Excludes format characters (bidi overrides, joiners), private use, unassigned, and line separators.
 const allowedCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
-// Letters and marks that show nothing, as fillers and variation selectors: two names would look the same.
+// Invisible letters and marks, as fillers and variation selectors: two names with them would appear equal.
 const invisibleCharacter = /\p{Default_Ignorable_Code_Point}/u;
 const driveLetter = /^[A-Za-z]:/;
 const notUtf8 = /\p{Surrogate}|\ufffd/u;
 
 function wholePathRule(text: string, limits: ArchiveLimits): EntryRule | undefined {
   if (text === '') return 'empty';
-  // Of ASCII from space to tilde the backslash alone is refused, and nearly every path has nothing else.
+  // In printable ASCII only the backslash is rejected, and most paths have no other characters.
   const rule = plainText.test(text) ? undefined : otherTextRule(text, limits);
   if (rule !== undefined) return rule;
   if (text.includes('\\')) return 'backslash';
@@ -122,22 +122,22 @@ function nameRule(name: string, { maxNameBytes }: ArchiveLimits): EntryRule | un
   if (name === '') return 'empty-component';
   if (name === '.' || name === '..') return 'dot-component';
   if (name.endsWith('.') || name.endsWith(' ')) return 'trailing-dot-or-space';
-  // No character has fewer bytes than one, and those of ASCII have no more.
+  // A name has at least as many bytes as characters, and an ASCII name has no more.
   if (name.length > maxNameBytes) return 'name-too-long';
   if (plainText.test(name)) return undefined;
-  // One letter may fold to eighteen, and a manifest has room for twenty million of them.
+  // Bounds the folded name too, because one letter may fold to eighteen and a manifest may contain twenty million letters.
   const bytes = Math.max(Buffer.byteLength(name), foldPath(name).length);
   return bytes > maxNameBytes ? 'name-too-long' : undefined;
 }
 
-/** The same in UTF-8 and Latin-1, in every normal form, and never longer in bytes than in characters. */
+/** Printable ASCII: equal in UTF-8, Latin-1 and each normal form, with one byte for each character. */
 export const plainText = /^[ -~]*$/;
 const invisible = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**
- * Two paths with one folded form may be one file somewhere (case-folding or normalising file systems), so
- * that one would overwrite the other. Upper case first: it makes sharp s `SS` and takes ligatures apart. What shows
- * nothing counts for nothing: ext4 with casefold leaves it out too.
+ * Two paths with one folded form may be one file on a file system that folds case or normalises, so that one would overwrite the
+ * other. Upper case comes first, because it changes sharp s to `SS` and separates ligatures. Invisible characters are removed, as
+ * ext4 with casefold does.
  */
 function foldPath(path: string): string {
   if (plainText.test(path)) return path.toLowerCase();
@@ -147,20 +147,20 @@ function foldPath(path: string): string {
 const longestKey = 64;
 
 /**
- * A manifest may name each file in a directory of its own, a kilobyte deep: of long texts digests, for those would be many times it.
- * A line break is in no path: no text is taken for a digest.
+ * The digest of a long text, because a manifest may list each file in its own directory of a kilobyte, and the texts would need many
+ * times its size. A digest begins with a line break, which no path contains.
  */
 function keyOf(folded: string): string {
   return folded.length <= longestKey ? folded : `\n${hash('sha256', folded, 'base64')}`;
 }
 
-/** The paths of one bundle so far: add() refuses what cannot be beside them in one tree. */
+/** The paths of one bundle so far: add() rejects a path that cannot be in one tree with them. */
 export interface PathSet {
-  /** @param path a path that judgeEntryPath accepted. After a refusal the set is of no further use. */
+  /** @param path accepted by judgeEntryPath. The set must not be used after a refusal. */
   add(path: string): PathVerdict;
 }
 
-/** @returns an empty set; it holds at most limits.maxEntries directories, and of no path its text a second time. */
+/** @returns an empty set; it holds at most limits.maxEntries directories, and each path only once in memory */
 export function createPathSet(limits: ArchiveLimits): PathSet {
   const files = new Set<string>();
   const directories = new Set<string>();

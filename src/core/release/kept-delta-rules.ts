@@ -1,22 +1,22 @@
-// How long a row of deltas a host keeps behind one archive. What it has for itself is made again by them one after the other, so
-// that the row is bounded in time and in bytes. Pure.
+// Limits the chain of deltas that a host retains after an archive. To repair a release, the host applies the chain to the archive,
+// so that it is bounded in time and bytes. Pure.
 
 import type { Digest } from '../names.js';
 import { type DeltaInfo, usableDelta } from './deltas.js';
 
-/** Each one is a whole tree to make. */
+/** Each delta of the chain produces a complete tree. */
 export const maxKeptDeltas = 16;
 
-/** Lengths, as far as the rule needs them. */
+/** The lengths that the rule needs. */
 export interface KeptLengths {
-  /** Of the deltas that are kept for the base already. */
+  /** The deltas that are retained for the base already. */
   readonly deltas: readonly { readonly length: number }[];
 }
 
 /**
  * @param from digest of the manifest of the base
  * @param archiveBytes signed length of the archive of the new release
- * @returns the delta to take; undefined where the archive is to come, so that a new row begins
+ * @returns the delta to fetch; undefined if the archive must be fetched, which begins a new chain
  */
 export function deltaToTake(
   deltas: readonly DeltaInfo[] | undefined,
@@ -25,6 +25,6 @@ export function deltaToTake(
   const delta = usableDelta(deltas, new Set([from]), archiveBytes);
   if (delta === undefined || kept.deltas.length >= maxKeptDeltas) return undefined;
   const keptBytes = kept.deltas.reduce((sum, { length }) => sum + length, delta.length);
-  // Beside an archive no more than one more of it: that is the room that a release has always taken.
+  // The deltas may have as many bytes as the archive, because a release has always needed the space of two archives.
   return keptBytes <= archiveBytes ? delta : undefined;
 }

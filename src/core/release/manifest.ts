@@ -1,6 +1,6 @@
-// The manifest: the list of a bundle's files with sizes and digests, first entry of its archive. Its digest is
-// signed, and is what "the same tree" means. Has one form only: bytes that are not the canonical JSON of
-// what they say are refused, so that no two readers can see two lists in one file.
+// The manifest: the list of the files of a bundle with sizes and digests, and the first entry of its archive. The publisher signs
+// its digest, which identifies a tree. A manifest must be in its canonical JSON form, so that no two readers find different lists in
+// one file.
 import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import type { ArchiveLimits } from '../limits.js';
@@ -11,7 +11,7 @@ import { createPathSet, entryRules, judgeEntryPath, type PathSet, plainText } fr
 export { manifestName } from './entry-rules.js';
 
 export interface ManifestFile {
-  /** Relative, with `/`, accepted by the entry rules. */
+  /** Relative path with `/`, accepted by the entry rules. */
   readonly path: string;
   readonly sizeBytes: number;
   readonly digest: Digest;
@@ -27,8 +27,8 @@ export interface Manifest {
 const formatVersion = 1;
 
 /**
- * @param manifest its paths have passed the entry rules; its order does not matter
- * @returns canonical JSON: the one form of this manifest
+ * @param manifest in any order; its paths have passed the entry rules
+ * @returns canonical JSON: the only encoding of this manifest
  */
 export function encodeManifest(manifest: Manifest): Buffer {
   const files = manifest.files.map((file) => ({ file, key: Buffer.from(file.path, 'utf8') }));
@@ -37,8 +37,8 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(`{"files":[${rows}],"writ":${formatVersion}}`, 'utf8');
 }
 
-// Written out because the general encoder would sort the same four keys a hundred thousand times.
-// Entry rules leave only the quotation mark to be escaped.
+// Not by the general encoder, which would sort the same four keys a hundred thousand times. The entry rules leave only the quotation
+// mark to be escaped.
 function encodeFile({ path, digest, sizeBytes, executable }: ManifestFile): string {
   const text = path.replaceAll('"', '\\"');
   return `{"executable":${executable},"path":"${text}","sha256":"${digestHex(digest)}","size":${sizeBytes}}`;
@@ -50,14 +50,14 @@ export function manifestDigest(bytes: Uint8Array): Digest {
 }
 
 /**
- * Reads a manifest strictly: its canonical form and no other, sorted, each path once and accepted by the entry rules. Row
- * by row out of its bytes: no tree of what somebody else wrote is ever made, and nothing is read behind the first mistake.
- * @param judge judgeKeptPath for what was accepted before
+ * Parses a manifest strictly: in canonical form, sorted, each path once and accepted by the entry rules. It parses one row at a time
+ * and stops at the first error, so that an untrusted manifest never becomes a JSON tree in memory.
+ * @param judge judgeKeptPath for a manifest that was accepted before
  * @throws WritError MANIFEST_MALFORMED; ARCHIVE_LIMIT for too many files or bytes
  */
 export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits, judge = judgeEntryPath): Manifest {
   bound('manifest bytes', bytes.length, limits.maxManifestBytes);
-  // Once for all rows: a buffer for each would cost more than all that is done with it.
+  // Converts all rows at once, because a buffer for each row would cost more than the rest of the work.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   requireFrame(text);
   const paths = createPathSet(limits);
@@ -87,15 +87,15 @@ function requireFrame(text: string): void {
   throw malformed('it is not a list of files in canonical form');
 }
 
-/** A path as it is written, each of its characters escaped, with all that is written around it. */
+/** Length of a row with the longest path, each character of it escaped. */
 function longestRow({ maxPathBytes }: ArchiveLimits): number {
   return 2 * maxPathBytes + 200;
 }
 
-// Inside of a row no quotation mark stands alone, so that these bytes are never a part of a path.
+// A quotation mark in a path is always escaped, so that a path cannot contain these bytes.
 const betweenRows = '},{"';
 
-/** Each row, in their order; one that is too long is cut, and then no row any more. */
+/** Yields the rows in order. A row that is too long is cut, so that it is rejected. */
 function* rowsOf(text: string, maxRowBytes: number): Generator<string> {
   const end = text.length - frame.end.length;
   for (let at: number = frame.begin.length; at < end; ) {
@@ -103,7 +103,7 @@ function* rowsOf(text: string, maxRowBytes: number): Generator<string> {
     const row = text.slice(at, Math.min(next === -1 ? end : next + 1, at + maxRowBytes));
     yield row;
     at += row.length;
-    // The comma; behind a row that was cut nothing is left out.
+    // Skips the comma; a row that was cut has none.
     if (at === next + 1) at += 1;
   }
 }
@@ -137,7 +137,7 @@ function readRow(row: string, { limits, paths, judge }: RowRules): ManifestFile 
   return { path, sizeBytes, digest, executable: executable === 'true' };
 }
 
-/** @returns as bytes what may be something else than it looks like in Latin-1 */
+/** @returns the path; as bytes if it is not plain ASCII, because its text was decoded as Latin-1 */
 function pathOf(written: string): string | Buffer {
   const path = written.includes('\\') ? written.replaceAll('\\"', '"') : written;
   return plainText.test(path) ? path : Buffer.from(path, 'latin1');
@@ -160,11 +160,11 @@ function malformed(what: string, facts: Record<string, unknown> = {}): WritError
 export interface ManifestDifference {
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Other content, size or executable bit. */
+  /** With another content, size or executable bit. */
   readonly changed: readonly string[];
 }
 
-/** @returns the paths by which `after` differs from `before`, each list in the order of its manifest. */
+/** @returns the paths in which `after` differs from `before`, each list in the order of its manifest */
 export function diffManifests(before: Manifest, after: Manifest): ManifestDifference {
   const old = new Map(before.files.map((file) => [file.path, file]));
   const added: string[] = [];

@@ -1,5 +1,4 @@
-// What the publisher signs about one release: `custom.writ` of a TUF target entry.
-// Owns its shape and its parser; the rules that judge a release are in age-rules.
+// The signed description of a release: `custom.writ` of a TUF target entry. Has its type and parser; age-rules.ts judges a release.
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
@@ -8,30 +7,30 @@ import { parseRequires } from './requires.js';
 import { isSerial } from './serial.js';
 import { encodeStamps, parseStamps, type Stamped } from './stamps.js';
 
-/** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
+/** Number of accepted serials that a host stores for each bundle and channel; older ones are deleted. */
 export const maxAcceptedSerials = 1000;
 
 export interface ReleaseInfo {
   readonly bundle: string;
   readonly channel: string;
-  /** Only grows per bundle; the age rules judge it. */
+  /** Increases with each release of the bundle; the age rules enforce it. */
   readonly serial: number;
-  /** Free text note for people, for example a git commit; at most 200 characters. */
+  /** Free text for people, for example a git commit; at most 200 characters. */
   readonly revision: string;
   /** Epoch milliseconds. */
   readonly createdAtMs: number;
   readonly manifest: { readonly digest: Digest; readonly length: number };
-  /** What the tree was before its stamps were filled in; left out where it has none. */
+  /** The tree before its stamps were filled in; undefined without stamps. */
   readonly stamped?: Stamped;
-  /** Differences to releases before it; left out where it has none. */
+  /** Deltas from older releases; undefined if there are none. */
   readonly deltas?: readonly DeltaInfo[];
-  /** Features that a host has to know to take it, as requires.ts reads them; left out where it takes none. */
+  /** Features that a host must know to activate the release (requires.ts); undefined if there are none. */
   readonly requires?: readonly string[];
-  /** Serial of the release of this bundle that it corrects, below its own; left out where it corrects none. */
+  /** Serial of the older release of this bundle that it corrects; undefined if it corrects none. */
   readonly fixes?: number;
-  /** Serials taken back by a signed act, ascending; cumulative over releases. */
+  /** Withdrawn serials, ascending. Each release repeats those of earlier releases. */
   readonly withdrawn: readonly number[];
-  /** The act that pointed the channel here, for people; the next release does not carry it on. */
+  /** The withdrawal that made this release the head, for people; the next release does not repeat it. */
   readonly withdrawal?: Withdrawal;
 }
 
@@ -39,13 +38,13 @@ export interface Withdrawal {
   readonly serials: readonly number[];
   /** Epoch milliseconds. */
   readonly atMs: number;
-  /** As a revision: at most 200 characters. */
+  /** Free text for people, at most 200 characters. */
   readonly reason: string;
 }
 
 const maxWithdrawn = 10_000;
 
-/** @returns the `writ` object of a target's `custom`, as the metadata writes it. */
+/** @returns the `writ` object of the `custom` of a target, as the metadata contains it */
 export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
   const isoTime = (atMs: number): string => new Date(atMs).toISOString();
   const { withdrawal: note } = info;
@@ -68,8 +67,8 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
 }
 
 /**
- * Reads a target's `custom` object. Unknown members are ignored, so that later publishers can add some.
- * @throws WritError TARGET_MALFORMED naming the member that is wrong
+ * Parses the `custom` object of a target. Unknown members are ignored, so that later publishers can add some.
+ * @throws WritError TARGET_MALFORMED with the wrong member
  */
 export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   const writ = member(custom, 'writ');
@@ -125,20 +124,20 @@ function member(value: unknown, name: string): unknown {
   return (value as Record<string, unknown>)[name];
 }
 
-/** Strict ISO 8601 in UTC, with or without milliseconds; undefined for anything else. */
+/** @returns epoch milliseconds of a strict ISO 8601 time in UTC, with or without milliseconds; undefined for any other value */
 export function parseIsoTime(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   const match = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d{1,3})?Z$/.exec(value);
   const time = match ? Date.parse(value) : Number.NaN;
-  // Date.parse takes February 30 and 24:00:00 for other days: the way back must give the same text.
+  // Date.parse accepts February 30 and 24:00:00 as other days: a valid time produces the same text again.
   const same = Number.isFinite(time) && new Date(time).toISOString().startsWith(match?.[1] ?? ' ');
   return same ? time : undefined;
 }
 
-/** What tells one release from every other. */
+/** The members that distinguish a release from every other. */
 export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'serial' | 'manifest'>;
 
-/** What identifies a release. */
+/** The members that identify a release. */
 export interface NamedRelease extends Pick<ReleaseInfo, 'bundle' | 'serial'> {
   readonly manifest: Pick<ReleaseInfo['manifest'], 'digest'>;
 }

@@ -1,26 +1,25 @@
-// What a release requires of the Writ that takes it: the member `requires` of `custom.writ`, a list of features by name. Owns its
-// shape, the one list of what this Writ knows, and the verdict on a release that requires more (docs/adr/0043). A host that took it
-// all the same would follow a plan that it cannot read.
+// Required features: the names in the member `requires` of `custom.writ`, the features that this version knows, and the verdict on a
+// release that requires more (docs/adr/0043). A host that activated such a release would follow rules that it cannot read.
 import { WritError } from '../errors.js';
 import { writVersion } from '../version.js';
 
-/** Every feature that a release may require of this version of Writ; a host that is given another list judges by that. */
+/** The features that this version knows. A host that is given another list uses that one. */
 export const knownFeatures: readonly string[] = [];
 
-/** Of one release: hosts keep them in the record of every release. */
+/** Number of features of one release; hosts store them in the record of each release. */
 export const maxRequires = 16;
 
-/** As `waves-1`. Fixed for all versions: what a later one writes outside of it would be malformed here, and not unknown. */
+/** As `waves-1`. The pattern is fixed for all versions: a later name outside of it would be malformed here, and not unknown. */
 const featurePattern = /^[a-z0-9][a-z0-9.-]{0,63}$/;
 
-/** @returns true for a name of a feature, known or not */
+/** @returns true for the name of a feature, known or not */
 export function isFeature(value: unknown): value is string {
   return typeof value === 'string' && featurePattern.test(value);
 }
 
 /**
- * @param names as the metadata has them: ascending and each once, so that one demand has one text
- * @returns undefined for what no publisher of ours writes
+ * @param names from the metadata: ascending and unique, so that equal requirements have equal texts
+ * @returns undefined for a list that no publisher of Writ writes
  */
 export function parseRequires(names: unknown): readonly string[] | undefined {
   if (!Array.isArray(names) || names.length === 0 || names.length > maxRequires) return undefined;
@@ -28,13 +27,13 @@ export function parseRequires(names: unknown): readonly string[] | undefined {
   return names.every(isFeature) && names.every(isAbove) ? names : undefined;
 }
 
-/** @returns as the metadata has them; undefined where nothing is required */
+/** @returns the list for the metadata; undefined if nothing is required */
 export function canonicalRequires(names: readonly string[]): readonly string[] | undefined {
   const unique = [...new Set(names)].sort();
   return unique.length === 0 ? undefined : unique;
 }
 
-/** @returns those that this host does not know */
+/** @returns the names of `requires` that this host does not know */
 export function unknownFeatures(
   requires: readonly string[] = [],
   known: readonly string[] = knownFeatures,
@@ -49,8 +48,8 @@ interface DemandingRelease {
 }
 
 /**
- * @param known what this host knows
- * @returns why the release is not taken, by force or without; undefined where the host knows all that it requires
+ * @param known features that this host knows
+ * @returns why the release is not activated, even if forced; undefined if the host knows all that it requires
  */
 export function judgeRequires(
   { bundle, serial, requires }: DemandingRelease,

@@ -1,7 +1,7 @@
-// The serial of a release: which numbers Writ reads, and which a host accepts and a publisher signs. Pure.
+// Serials of releases: the numbers that Writ reads, and those that a host accepts and a publisher signs. Pure.
 import { WritError } from '../errors.js';
 
-/** The highest serial that a host accepts and a publisher signs. One release a second reaches it after 30,000 years. */
+/** The highest serial that a host accepts and a publisher signs. One release per second reaches it after 30,000 years. */
 export const maxSerial = 1_000_000_000_000;
 
 /**
@@ -15,14 +15,14 @@ export function isSerial(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= maxReadSerial;
 }
 
-/** @returns the serial that a person or a URL gives as text; undefined for any other text */
+/** @returns the serial of a text from a person or a URL; undefined for any other text */
 export function parseSerial(text: string): number | undefined {
   const serial = /^[1-9][0-9]{0,15}$/.test(text) ? Number(text) : undefined;
   return isSerial(serial) ? serial : undefined;
 }
 
 /**
- * Requires that a listed release has a serial that hosts accept. A thief of a team's key may sign any number.
+ * Requires that a listed release has a serial that hosts accept. With the stolen key of a team an attacker may sign any number.
  * @param path of the target that lists the release
  * @throws WritError TARGET_MALFORMED
  */
@@ -35,7 +35,7 @@ export function requireAcceptedSerial({ bundle, serial }: NamedSerial, path: str
   });
 }
 
-/** The command that withdraws a serial, for a hint. */
+/** @returns the command that withdraws a serial, for a hint */
 export function withdrawCommand({ bundle, serial }: NamedSerial): string {
   return `writ withdraw --bundle ${bundle} --serial ${serial}`;
 }

@@ -1,15 +1,15 @@
-// Stamps: files of a bundle into which its publisher wrote serial and source, and what they were before. Owns what the
-// metadata says of them and how they are compared; the publisher fills them in. A release that differs in stamps alone
-// has the same source, and is news to nobody.
+// Stamps: the places in files where the publisher wrote the serial and the source of a release, and the files before that. Has the
+// signed description of stamps and their comparison; the publisher fills them in. Two releases that differ only in stamps have the
+// same source.
 import { type Digest, digestFromHex, digestHex } from '../names.js';
 import type { Manifest } from './manifest.js';
 
-/** One stamped file, as it was before. */
+/** One stamped file before its marks were filled in. */
 export interface Stamp {
   readonly path: string;
   readonly length: number;
   readonly digest: Digest;
-  /** Where each mark began in it: with them every host makes the file of before again, and proves this row. */
+  /** Positions of the marks. With them a host restores the file before, and verifies this digest. */
   readonly at: readonly StampPlace[];
 }
 
@@ -19,25 +19,25 @@ export interface StampPlace {
 }
 
 export type StampMark = 'serial' | 'source';
-/** What the user writes in the syntax of his own file. */
+/** The texts that a user writes into a file where a value belongs. */
 export const stampMarks: Readonly<Record<StampMark, string>> = {
   serial: '@writ.serial@',
   source: '@writ.source@',
 };
 
 export interface Stamped {
-  /** Digest of the manifest of the tree as it was before. */
+  /** Digest of the manifest of the tree before its marks were filled in. */
   readonly source: Digest;
   readonly stamps: readonly Stamp[];
 }
 
-/** Hosts keep them in the record of every release, and compare each. */
+/** Hosts store them in the record of each release and compare each. */
 export const maxStamps = 100;
-/** Of one file: its metadata must stay small. */
+/** Number of marks of one file, because its metadata must stay small. */
 export const maxStampPlaces = 1000;
-/** Of all stamped files of a release together, before they are filled: they are in memory. */
+/** Total size of the stamped files of a release before they are filled in, because they are in memory. */
 export const maxStampedBytes = 64_000_000;
-/** Of one that is filled: a serial and a source are at most three bytes longer than their marks. */
+/** Size of a file after it was filled in: a serial or a source is at most three bytes longer than its mark. */
 export const maxFilledBytes: number = maxStampedBytes + 3 * maxStampPlaces;
 const maxPathCharacters = 4096;
 
@@ -57,13 +57,13 @@ export function encodeStamps({ source, stamps }: Stamped): Record<string, unknow
   return { source: digestHex(source), stamps: rows };
 }
 
-/** @returns undefined for what no publisher of ours writes */
+/** @returns undefined for members that no publisher of Writ writes */
 export function parseStamps(source: unknown, rows: unknown): Stamped | undefined {
   const digest = digestFromHex(source);
   if (digest === undefined || !Array.isArray(rows)) return undefined;
   if (rows.length === 0 || rows.length > maxStamps) return undefined;
   const stamps = rows.flatMap((one: unknown) => parseStamp(one) ?? []);
-  // A path twice would let a file have been two.
+  // With one path twice, a file would have two former contents.
   const paths = new Set(stamps.map(({ path }) => path));
   return paths.size === rows.length ? { source: digest, stamps } : undefined;
 }
@@ -79,7 +79,7 @@ function parseStamp(row: unknown): Stamp | undefined {
   return at === undefined ? undefined : { path, length, digest, at };
 }
 
-/** @returns in their order; undefined where none or too many are named, or one twice */
+/** @returns the marks by offset; undefined if there are none or too many, or if two have one offset */
 function placesOf(serials: unknown, sources: unknown): readonly StampPlace[] | undefined {
   if (!Array.isArray(serials) || !Array.isArray(sources)) return undefined;
   const placed = (mark: StampMark) => (offset: unknown) => ({ offset: Number(offset), mark });
@@ -92,7 +92,7 @@ function placesOf(serials: unknown, sources: unknown): readonly StampPlace[] | u
     : undefined;
 }
 
-/** @returns the manifest of the tree as it was before; a stamp of a file that it does not have is for nothing */
+/** @returns the manifest of the tree before its marks were filled in; stamps of files that it does not list are ignored */
 export function unstamped(manifest: Manifest, stamps: readonly Stamp[] = []): Manifest {
   if (stamps.length === 0) return manifest;
   const before = new Map(stamps.map((one) => [one.path, one]));
@@ -111,12 +111,12 @@ interface StampedRelease {
 
 const sourceNameCharacters = 16;
 
-/** @returns what stands for `@writ.source@` in a stamped file, and for `{source}` in a probe */
+/** @returns the value of `@writ.source@` in a stamped file and of `{source}` in a probe */
 export function sourceName({ stamped, manifest }: StampedRelease): string {
   return digestHex(stamped?.source ?? manifest.digest).slice(0, sourceNameCharacters);
 }
 
-/** @returns where the marks begin; undefined where there are none, or too many */
+/** @returns the positions of the marks; undefined if there are none or too many */
 export function findMarks(content: Buffer): readonly StampPlace[] | undefined {
   const at: StampPlace[] = [];
   for (const mark of ['serial', 'source'] as const) {
@@ -135,8 +135,8 @@ export function findMarks(content: Buffer): readonly StampPlace[] | undefined {
 
 /**
  * @param content of the stamped file
- * @param values what the marks stand for
- * @returns the file as it was before; undefined where something else than these values stands in a place
+ * @param values of the marks
+ * @returns the file before its marks were filled in; undefined if a position has another text than the value
  */
 export function unfilled(
   content: Buffer,

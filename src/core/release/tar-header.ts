@@ -1,21 +1,21 @@
-// Reads one 512-byte header of a POSIX tar, and the records of a PAX header, to the letter: one field, one
-// meaning. Pure. Two tar readers that differ about a field are how files were smuggled past checks; so what
-// our own publisher would not write is refused, never guessed, and never repaired.
+// Parses a 512-byte header of a POSIX tar and the records of a PAX header exactly as specified. Files have been smuggled past checks
+// where two tar readers interpreted a field differently. So a field that our publisher would not write is an error, and is never
+// guessed or corrected. Pure.
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 
 export const blockBytes = 512;
 
 export interface TarHeader {
-  /** `x` is a PAX header for the next file. */
+  /** `pax`: a PAX header for the next file. */
   readonly type: 'file' | 'pax';
-  /** Path bytes as they are in the header, prefix joined; not judged here. */
+  /** Path bytes of the header, with the prefix; not checked here. */
   readonly path: Buffer;
   readonly sizeBytes: number;
   readonly mode: number;
 }
 
-/** Values of a PAX header that may replace those of the header behind it. */
+/** Values of a PAX header that replace those of the next header. */
 export interface PaxRecords {
   readonly path?: Buffer;
   readonly sizeBytes?: number;
@@ -49,11 +49,11 @@ const typeNames: Readonly<Record<string, string>> = {
 
 /**
  * @param block 512 bytes that are not all zero
- * @throws WritError ARCHIVE_MALFORMED for a header that is not exact; ENTRY_REFUSED for what is no regular file
+ * @throws WritError ARCHIVE_MALFORMED for a header that is not exact; ENTRY_REFUSED if it is not a regular file
  */
 export function readTarHeader(block: Buffer): TarHeader {
   if (readOctal(block, 'checksum') !== checksumOf(block)) throw malformed('a header has a wrong checksum');
-  // GNU's own magic differs in its version bytes, and with it the meaning of the fields behind.
+  // The magic of GNU tar has other version bytes, and its later fields have another meaning.
   if (field(block, 'magic').toString('latin1') !== 'ustar\u000000')
     throw malformed('a header is not POSIX ustar');
   const type = readType(block);
@@ -82,7 +82,7 @@ function field(block: Buffer, name: keyof typeof fields): Buffer {
   return block.subarray(offset, offset + length);
 }
 
-/** Text up to the first NUL; bytes behind it would be seen by another reader only. */
+/** @returns the text up to the first NUL; bytes after it are an error, because another reader might use them */
 function readText(block: Buffer, name: keyof typeof fields): Buffer {
   const bytes = field(block, name);
   const end = bytes.indexOf(0);
@@ -91,7 +91,7 @@ function readText(block: Buffer, name: keyof typeof fields): Buffer {
   return bytes.subarray(0, end);
 }
 
-/** Octal digits, then only spaces and NULs: no sign, no base-256, nothing that parseInt would forgive. */
+/** Octal digits followed by spaces and NULs only: no sign, no base-256, no text that parseInt would ignore. */
 function readOctal(block: Buffer, name: keyof typeof fields): number {
   const digits = /^([0-7]+)[ \0]*$/.exec(field(block, name).toString('latin1'))?.[1];
   if (digits === undefined) throw malformed(`a header has no valid ${name}`);
@@ -106,16 +106,16 @@ function checksumOf(block: Buffer): number {
   return sum;
 }
 
-/** True when every byte is zero, as in an end block or in padding. */
+/** @returns true if each byte is zero, as in an end block or in padding */
 export function isZero(bytes: Uint8Array): boolean {
   for (const byte of bytes) if (byte !== 0) return false;
   return true;
 }
 
 /**
- * Reads `LENGTH KEY=VALUE\n` records (POSIX pax, extended header).
- * @param body the whole body of the PAX header, without padding
- * @throws WritError ARCHIVE_MALFORMED for a wrong length, an unknown or repeated key, or a value that is none
+ * Parses `LENGTH KEY=VALUE\n` records (POSIX pax, extended header).
+ * @param body the complete body of the PAX header, without padding
+ * @throws WritError ARCHIVE_MALFORMED for a wrong length, an unknown or repeated key, or an invalid value
  */
 export function readPaxRecords(body: Buffer): PaxRecords {
   const values = new Map<string, Buffer>();
@@ -131,14 +131,14 @@ export function readPaxRecords(body: Buffer): PaxRecords {
   return given({ path: values.get('path'), sizeBytes: size === undefined ? undefined : Number(size) });
 }
 
-// The time of an archive is not used; its writers put it into PAX headers all the same.
+// `mtime` is not used, but tar programs write it into PAX headers.
 const knownKeys: ReadonlySet<string> = new Set(['path', 'size', 'mtime']);
 
 function readPaxRecord(body: Buffer, at: number): { key: string; value: Buffer; end: number } {
   const space = body.indexOf(0x20, at);
   const digits = space === -1 ? '' : body.toString('latin1', at, Math.min(space, at + 10));
   const end = at + (/^[1-9][0-9]{0,8}$/.test(digits) ? Number(digits) : Number.NaN);
-  // A length that is one off makes two readers see two sets of records.
+  // With a wrong length, two readers would find different records.
   if (!(end > space + 1 && end <= body.length && body[end - 1] === 0x0a)) {
     throw malformed('a PAX record has a wrong length');
   }

@@ -1,6 +1,6 @@
-// Reads a tar as it arrives, in pieces of any size, and tells a visitor about each regular file. Pure, and
-// flat in memory: it keeps one header. Written out because the tar package accepts, also in strict mode, a
-// missing end, data behind the end, numbers with garbage and broken PAX records; here each is an error.
+// Decodes a tar while it arrives, in pieces of any size, and calls a visitor for each regular file. Memory is bounded by one header.
+// The tar package is not used, because even in strict mode it accepts a missing end, data after the end, invalid numbers and broken
+// PAX records; here each is an error. Pure.
 import {
   blockBytes,
   isZero,
@@ -12,24 +12,27 @@ import {
 } from './tar-header.js';
 
 export interface TarEntry {
-  /** Path bytes, from the PAX header where there is one; nobody has judged them yet. */
+  /** Path bytes, from the PAX header if there is one; not checked yet. */
   readonly path: Buffer;
   readonly sizeBytes: number;
   readonly mode: number;
 }
 
-/** What it throws ends the reading. `data` comes only between `begin` and `end`; its bytes are lent, not given. */
+/**
+ * An exception of the visitor ends the decoding. Calls of `data` occur between `begin` and `end`; the visitor must copy bytes that
+ * it keeps.
+ */
 export interface TarVisitor {
   begin(entry: TarEntry): void;
   data(chunk: Buffer): void;
   end(): void;
 }
 
-/** Writers fill the last record of a tape with zeros up to this size. */
+/** Tar programs fill the last record with zeros up to this size. */
 const maxPaddingBytes = 10_240;
 const endBlocks = 2;
 
-/** @param limits the longest body of a PAX header; it holds little more than one path */
+/** @param limits length of the longest body of a PAX header; it contains little more than one path */
 export function createTarReader(visitor: TarVisitor, limits: { readonly maxPaxBytes: number }): TarReader {
   return new TarReader(visitor, limits.maxPaxBytes);
 }
@@ -37,14 +40,14 @@ export function createTarReader(visitor: TarVisitor, limits: { readonly maxPaxBy
 export class TarReader {
   readonly #visitor: TarVisitor;
   readonly #maxPaxBytes: number;
-  /** The start of a block whose rest has not arrived. */
+  /** The beginning of an incomplete block. */
   readonly #partial = Buffer.alloc(blockBytes);
   #partialBytes = 0;
   #bodyLeft = 0;
   #paddingLeft = 0;
-  /** Set while the body of a PAX header is read. */
+  /** Set while the body of a PAX header arrives. */
   #paxBody: Buffer | undefined;
-  /** Set from the end of a PAX header to the file it belongs to. */
+  /** Set between a PAX header and its file. */
   #pax: PaxRecords | undefined;
   #zeroBlocks = 0;
   #bytesAfterEnd = 0;
@@ -54,19 +57,22 @@ export class TarReader {
     this.#maxPaxBytes = maxPaxBytes;
   }
 
-  /** @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, and what the visitor throws */
+  /** @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, and exceptions of the visitor */
   write(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) at += this.#take(chunk.subarray(at));
   }
 
-  /** Says that no more bytes come. @throws WritError ARCHIVE_MALFORMED when the archive is not complete */
+  /**
+   * Must be called after the last byte.
+   * @throws WritError ARCHIVE_MALFORMED if the archive is not complete
+   */
   finish(): void {
     if (this.#zeroBlocks < endBlocks || this.#bytesAfterEnd % blockBytes !== 0) {
       throw malformed('it ends too early');
     }
   }
 
-  /** @returns how many of these bytes were used, at least one */
+  /** @returns the number of bytes that were used, at least one */
   #take(bytes: Buffer): number {
     if (this.#zeroBlocks === endBlocks) return this.#takeAfterEnd(bytes);
     if (this.#bodyLeft > 0) return this.#takeBody(bytes);
@@ -76,7 +82,7 @@ export class TarReader {
 
   #takeAfterEnd(bytes: Buffer): number {
     this.#bytesAfterEnd += bytes.length;
-    // A second archive here would be seen by readers that go on, and by no check of ours.
+    // A second archive here would be read by other programs and never checked.
     if (this.#bytesAfterEnd > maxPaddingBytes || !isZero(bytes)) throw malformed('it has data after its end');
     return bytes.length;
   }
@@ -120,7 +126,7 @@ export class TarReader {
       this.#zeroBlocks += 1;
       return;
     }
-    // A reader that stops at the first zero block would not see what follows.
+    // A reader that stops at the first zero block would ignore the rest.
     if (this.#zeroBlocks > 0) throw malformed('it has one end block, then more');
     const header = readTarHeader(block);
     this.#bodyLeft = header.sizeBytes;
@@ -136,7 +142,7 @@ export class TarReader {
       const facts = { expected: header.sizeBytes, actual: pax.sizeBytes };
       throw malformed('PAX header and header have different sizes', facts);
     }
-    // The header's bytes are only lent: the path outlives the chunk.
+    // Copies the path, because the buffer of the header is reused.
     const path = Buffer.from(pax?.path ?? header.path);
     this.#visitor.begin({ path, sizeBytes: header.sizeBytes, mode: header.mode });
     if (header.sizeBytes === 0) this.#visitor.end();

@@ -1,9 +1,9 @@
-// Whether an offer takes back what is active. Pure.
+// Whether an offered release withdraws the active one. Pure.
 import type { ReleaseInfo } from './release.js';
 
 /**
- * @param offered what the channel points at; the serials that it withdraws are of its channel alone
- * @returns true for a host that has to leave what it uses
+ * @param offered head of the channel; the serials that it withdraws are of its channel only
+ * @returns true if the host must leave the active release
  */
 export function withdraws(
   offered: Pick<ReleaseInfo, 'channel' | 'withdrawn'>,
