@@ -1,41 +1,40 @@
-// Validators of JSON Schemas that are ours: those that the build has compiled, found by the digest of what they were made
-// of, so that a schema is never judged by another one's code. ajv itself is loaded where they do not do: for a schema that
-// the build did not know, and to name every mistake of data that one of them has refused. Never sees a schema that somebody
-// else wrote: those are the agent's checks'.
+// Validators of Writ's own JSON Schemas. The build compiles them, and they are found by the digest of their schema, so that a schema
+// is never checked with the code of another one. ajv is loaded only for a schema that the build did not compile, and to list all
+// errors of rejected data. Never used for schemas from a policy, which the checks of the agent handle.
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, Options, SchemaObject, ValidateFunction } from 'ajv';
 import { validators } from './compiled-schemas.js';
 
-/** How ajv compiles them: here and at the build. No words: who refuses asks `everyMistake` for them. */
+/** Options of ajv, here and at the build. Without messages: a caller that rejects data gets them from `everyMistake`. */
 export const schemaOptions: Options = {
   messages: false,
   strict: true,
   strictRequired: false,
   allowUnionTypes: true,
-  // The schemas are ours, and held by tests.
+  // Tests check the schemas.
   meta: false,
   validateSchema: false,
-  // What a text hides from a schema is config-bounds' to judge; words of before are taken, and not offered.
+  // `bounds`: config-bounds.ts checks values within texts. `retired`: former values are accepted and not suggested.
   keywords: ['bounds', 'retired'],
 };
 
-/** @returns the name of a schema's validator: another schema, and other options, have another one */
+/** @returns the name of the validator of a schema; it is unique for the schema and the options */
 export function schemaKey(schema: object): string {
   const text = JSON.stringify([schemaOptions, schema]);
   return `v${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
-/** A schema is asked at every start and every reload: what was found or made for it is kept as long as it is. */
+/** Caches of validators, because each start and each reload uses the same schemas. */
 const quick = new WeakMap<object, ValidateFunction>();
 const thorough = new WeakMap<object, ValidateFunction>();
 
-/** Says whether data fit, and no more. */
+/** @returns a validator that only decides whether data match */
 export function validatorOf(schema: object): ValidateFunction {
   return remembered(quick, schema, () => validators[schemaKey(schema)] ?? compileNow(schema, {}));
 }
 
-/** @returns every mistake of data that its validator has refused, each with the schema that it breaks */
+/** @returns all errors of data that the validator rejected, each with the violated schema */
 export function everyMistake(schema: object, data: unknown): readonly ErrorObject[] {
   const options: Options = { allErrors: true, verbose: true, messages: true };
   const validate = remembered(thorough, schema, () => compileNow(schema, options));
@@ -53,7 +52,7 @@ function remembered(
   return found;
 }
 
-/** Loaded only here: importing ajv takes as long as all else that `writ status` imports. */
+/** Loads ajv only when needed: its import takes as long as all other imports of `writ status`. */
 function compileNow(schema: object, options: Options): ValidateFunction {
   const { Ajv: Compiler } = createRequire(import.meta.url)('ajv') as { readonly Ajv: typeof Ajv };
   return new Compiler({ ...schemaOptions, ...options, code: { optimize: false } }).compile(

@@ -1,7 +1,7 @@
-// Cuts what a command printed where it is too long: out of the middle, for it says what it does at the beginning and compilers
-// put the error last. Owns the mark that counts what is left out. Pure.
+// Cuts long output of a command in the middle: the beginning describes the work, and compilers print the error last. A mark shows
+// how much was removed. Pure.
 
-/** @returns the lines, or a third of `maxLines` of them from the beginning and the others from the end */
+/** @returns the lines, or `maxLines` of them: a third from the beginning and the others from the end */
 export function bothEndsOfLines(lines: readonly string[], maxLines: number): readonly string[] {
   if (lines.length <= maxLines) return lines;
   const first = Math.floor(maxLines / 3);
@@ -10,7 +10,7 @@ export function bothEndsOfLines(lines: readonly string[], maxLines: number): rea
   return [...lines.slice(0, first), mark, ...lines.slice(first + left)];
 }
 
-/** @returns the text, or both its ends with the mark between them, in all at most `maxCharacters` */
+/** @returns the text, or both its ends with the mark between them, at most `maxCharacters` in total */
 export function bothEndsOfText(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
   const room = maxCharacters - `\n(${text.length} more characters)\n`.length;

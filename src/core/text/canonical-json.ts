@@ -1,5 +1,5 @@
-// OLPC canonical JSON, the bytes that TUF signatures are made over (docs/adr/0001).
-// Pure. What has no canonical form (floats, lone surrogates, undefined) is refused, never guessed.
+// OLPC canonical JSON, the bytes that TUF signatures cover (docs/adr/0001). A value without a canonical form (a float, a lone
+// surrogate, undefined) is an error. Pure.
 import { WritError } from '../errors.js';
 
 const maxDepth = 64;
@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
   return encode(value, 0);
 }
 
-/** The canonical text as UTF-8 bytes: what is signed and digested. */
+/** @returns the canonical text as UTF-8 bytes, for signatures and digests */
 export function canonicalBytes(value: unknown): Buffer {
   return Buffer.from(canonicalJson(value), 'utf8');
 }
@@ -42,18 +42,18 @@ function encodeObject(value: object, depth: number): string {
 }
 
 function encodeNumber(value: number): string {
-  // -0 would print as 0: two texts with one canonical form.
+  // -0 would be printed as 0, so that two values had one canonical form.
   if (!Number.isSafeInteger(value) || Object.is(value, -0)) throw malformed(`the number ${value}`);
   return String(value);
 }
 
 function encodeString(value: string): string {
-  // A lone surrogate encodes as U+FFFD in UTF-8, so two different strings would carry one signature.
+  // A lone surrogate becomes U+FFFD in UTF-8, so that two different strings would have one signature.
   if (!isWellFormed(value)) throw malformed('a string with a lone surrogate');
   return `"${value.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Orders by Unicode code point; the default order of JavaScript is by UTF-16 unit and differs above U+FFFF. */
+/** Compares by Unicode code point. The default order of JavaScript is by UTF-16 unit and differs above U+FFFF. */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -63,7 +63,7 @@ export function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above every other unit, though U+E000 to U+FFFF have larger numbers. */
+/** Surrogates represent code points above all other units, although U+E000 to U+FFFF have greater numbers. */
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
@@ -74,7 +74,7 @@ function malformed(what: string): WritError {
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** String.prototype.isWellFormed is not in the ES2023 types. */
+/** As String.prototype.isWellFormed, which is not in the ES2023 types. */
 export function isWellFormed(value: string): boolean {
   return !loneSurrogate.test(value);
 }

@@ -1,14 +1,14 @@
-// Bounds on a glob. The matcher makes a backtracking regular expression of it: `(a+)+b` or `*a*a*a*a*a*a*b` on one
-// hostile file name would run for hours. This file judges the pattern alone, before anything is matched. Pure.
+// Bounds on a glob. The matcher compiles it to a backtracking regular expression: `(a+)+b` or `*a*a*a*a*a*a*b` on one hostile file
+// name would run for hours. Checks the pattern before it is matched. Pure.
 
 /** With four stars the worst name of 255 bytes takes about a second; each further star multiplies that by 60. */
 const maxStars = 4;
-/** Positions that a match chooses freely, in all segments: each multiplies the time by the length of a name. */
+/** Number of free positions of a match in all segments: each multiplies the time by the length of a name. */
 const maxFreePositions = 4;
-/** Of the alternatives in `{a,b}` and `(a|b)`: each combination may be tried. */
+/** Combinations of the alternatives in `{a,b}` and `(a|b)`: the matcher may try each. */
 const maxCombinations = 4096;
 
-/** @returns what is wrong with a pattern that could take too long, without its subject; undefined: it is bounded */
+/** @returns the problem of a pattern that could take too long, without its subject; undefined if it is bounded */
 export function findGlobProblem(glob: string): string | undefined {
   const parts = splitGlob(glob);
   if (parts.some(({ kind }) => kind === 'ambiguous'))
@@ -26,12 +26,12 @@ export function findGlobProblem(glob: string): string | undefined {
 }
 
 interface GlobPart {
-  /** `ambiguous`: the end of a repeated group of which one text can be several repeats. */
+  /** `ambiguous`: the end of a repeated group that can match one text in several ways. */
   readonly kind: 'star' | 'slash' | 'open' | 'choice' | 'optional' | 'close' | 'ambiguous' | 'text';
   readonly text: string;
 }
 
-/** An escaped character, a class, the beginning of a group, a run of stars, or one character. */
+/** An escaped character, a class, the beginning of a group, several stars, or one character. */
 const tokens = /\\.|\[(?:\\.|[^\]\\])+\]|[*+?@!]?\(|\*+(?!\()|./gsu;
 
 function splitGlob(glob: string): GlobPart[] {
@@ -56,32 +56,35 @@ function splitGlob(glob: string): GlobPart[] {
 }
 
 interface OpenGroup {
-  /** Where its content begins. */
+  /** Index of its content. */
   readonly start: number;
   readonly isRepeated: boolean;
 }
 
-/** `*(`, `+(` and `!(` match any length, as a star; what `?(` begins may be left out. */
+/** `*(`, `+(` and `!(` match any length, as a star does; a group with `?(` is optional. */
 function kindOfPrefix(text: string): GlobPart['kind'] {
   if (/^[*+!]/.test(text)) return 'star';
   return text === '?(' ? 'optional' : 'text';
 }
 
-/** @param text a part that does not begin or end a group; `before` is the content of the group that ended just before it */
+/** @param text a part that does not begin or end a group; `before` is the content of a group that ends directly before it */
 function kindOf(
   text: string,
   { isInGroup, before }: { readonly isInGroup: boolean; readonly before: string | undefined },
 ): GlobPart['kind'] {
   if (text.startsWith('*')) return 'star';
   if (text === '+' && before !== undefined) return isPlain(before) ? 'star' : 'ambiguous';
-  // The matcher passes it on to the regular expression there.
+  // The matcher copies it to the regular expression there.
   if (text === '+' && isInGroup) return 'star';
   if (text === '?' && before !== undefined) return 'optional';
   if (text === '/') return 'slash';
   return isInGroup && (text === ',' || text === '|') ? 'choice' : 'text';
 }
 
-/** One class, or plain alternatives that begin with different characters: a text is repeats of them in one way at most. */
+/**
+ * @returns true for one class, or for plain alternatives with different first characters: repeats of them match a text in at most
+ *   one way
+ */
 function isPlain(content: string): boolean {
   if (/^\[[^\]]+\]$/.test(content)) return true;
   if (/[*+?(){}[\]]/.test(content)) return false;
@@ -99,7 +102,7 @@ function starsBySegment(parts: readonly GlobPart[]): number[] {
   return stars;
 }
 
-/** Alternatives are added up within a group, and groups multiply; an optional part doubles. */
+/** Alternatives in a group are added, and groups are multiplied; an optional part doubles the number. */
 function countCombinations(parts: readonly GlobPart[]): number {
   const open: { sum: number; product: number }[] = [{ sum: 0, product: 1 }];
   for (const { kind } of parts) {
@@ -113,6 +116,6 @@ function countCombinations(parts: readonly GlobPart[]): number {
       if (outer !== undefined) outer.product *= group.sum + group.product;
     }
   }
-  // A group without an end is text to the matcher, and bounded by the length of the pattern.
+  // The matcher takes a group without an end as text, which the length of the pattern bounds.
   return open.reduce((product, group) => product * (group.sum + group.product), 1);
 }

@@ -1,6 +1,6 @@
-// Large numbers in texts that people read, on a page and on a terminal alike. Pure; owns no unit and no word.
+// Large numbers for people, on pages and terminals. Pure.
 
-/** A number that a person reads at a glance: `1,000,000`. */
+/** @returns the number with separators, as `1,000,000` */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US');
 }

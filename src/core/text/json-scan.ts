@@ -1,5 +1,5 @@
-// Goes through the text of a JSON document for what JSON.parse does not say: where the first mistake is, which
-// members are there twice, and where the value of a pointer begins. Pure; builds no data.
+// Scans the text of a JSON document for facts that JSON.parse does not report: the position of the first syntax error, duplicate
+// members, and the positions of values. Builds no data. Pure.
 
 export interface JsonProblem {
   /** UTF-16 units from the start of the text. */
@@ -8,9 +8,9 @@ export interface JsonProblem {
 }
 
 export interface JsonScan {
-  /** Every duplicate member up to the first mistake of syntax, which is last; empty for strict JSON. */
+  /** Duplicate members up to the first syntax error, which is last; empty for strict JSON. */
   readonly problems: readonly JsonProblem[];
-  /** Of the wanted pointers that exist. */
+  /** Positions of the requested pointers that exist. */
   readonly offsets: ReadonlyMap<string, number>;
 }
 
@@ -19,11 +19,11 @@ export interface JsonScanOptions {
   /** Objects and arrays together. */
   readonly maxContainers: number;
   readonly maxProblems: number;
-  /** JSON pointers (RFC 6901) whose places are asked for. */
+  /** JSON pointers (RFC 6901) whose positions are requested. */
   readonly wanted?: ReadonlySet<string>;
 }
 
-/** Reads the whole text once; never throws. */
+/** Scans the text once; never throws. */
 export function scanJson(text: string, options: JsonScanOptions): JsonScan {
   const scanner = new Scanner(text, options);
   try {
@@ -35,7 +35,7 @@ export function scanJson(text: string, options: JsonScanOptions): JsonScan {
   return scanner;
 }
 
-/** A mistake of syntax, by what it is and where, in UTF-16 units from the start of the text. */
+/** A syntax error and its position, in UTF-16 units from the start of the text. */
 export class JsonMistake extends Error {
   readonly offset: number;
   constructor(text: string, offset: number) {
@@ -70,7 +70,7 @@ class Scanner implements JsonScan {
   #value(): void {
     const first = this.#next();
     this.#note();
-    // The scanner calls itself once a level: without a bound, brackets alone would exhaust the stack.
+    // The scanner is recursive: without a bound, nested brackets would exhaust the stack.
     if (this.#path.length > this.#options.maxDepth) throw new JsonMistake('nested too deeply', this.#at);
     if (first === '{' || first === '[') this.#open();
     if (first === '{') this.#members();
@@ -128,7 +128,7 @@ class Scanner implements JsonScan {
     if (this.problems.length >= this.#options.maxProblems) throw new JsonMistake('too many mistakes', offset);
   }
 
-  /** @returns the next character that is no space, without taking it */
+  /** @returns the next character that is no space, without consuming it */
   #next(): string | undefined {
     space.lastIndex = this.#at;
     this.#at += space.exec(this.#text)?.[0].length ?? 0;

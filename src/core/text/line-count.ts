@@ -1,13 +1,13 @@
-// How many lines of a text went and came, for people: both texts are taken as bags of lines, so that a line which moved counts
-// as the same. Pure. Its time grows with the length of the texts and the logarithm of their lines, whatever they are: an exact
-// difference would be quadratic.
+// Counts the added and removed lines between two texts, for people. The texts are compared as multisets, so that a moved line counts
+// as the same. Time is linear in the length of the texts, times the logarithm of the number of lines; an exact difference would be
+// quadratic. Pure.
 
 export interface LineCounts {
   readonly added: number;
   readonly removed: number;
 }
 
-/** @returns undefined where one of them is not a text: it has a byte that is zero */
+/** @returns undefined if one of them is not text: it has a byte that is zero */
 export function countLineChanges(before: Uint8Array, after: Uint8Array): LineCounts | undefined {
   if (before.includes(0) || after.includes(0)) return undefined;
   const [old, now] = [sortedLines(before), sortedLines(after)];
@@ -25,8 +25,8 @@ const lineFeed = 10;
 const lowBits = 2 ** 21;
 
 /**
- * A number of 53 bits stands for each line, with its line feed: lines of which only one ends with a line feed differ. Two
- * different lines with one number would be counted as the same, which no decision depends on.
+ * Each line with its line feed becomes a digest of 53 bits, so that a missing line feed at the end is a difference. Two different
+ * lines with one digest would count as the same, which no decision depends on.
  */
 function sortedLines(text: Uint8Array): Float64Array {
   const lines = new Float64Array(countLines(text));
@@ -42,7 +42,7 @@ function sortedLines(text: Uint8Array): Float64Array {
   return lines.sort();
 }
 
-/** Of the digests FNV-1a, and a second one beside it. */
+/** Constants of FNV-1a and of a second digest. */
 const basis = 0x811c9dc5;
 const prime = 0x01000193;
 const otherPrime = 0x5bd1e995;

@@ -1,10 +1,9 @@
-// Text of others, shown as what it is: what would turn the text, hide in it or steer a terminal is written out. Pure; knows
-// nothing of terminals, HTML or widths.
+// Makes untrusted text safe to print: characters that reverse the text, are invisible or control a terminal are escaped. Pure.
 
-// Format characters turn the text or hide in it; the default ignorable ones show nothing, though some are letters.
+// Format characters reverse text or are invisible; the default ignorable ones are invisible, though some are letters.
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
-/** Control, format and invisible characters as \u{...}: what is shown is what is there, and all that is there. */
+/** @returns the text with control, format and invisible characters as \u{...} */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -1,17 +1,16 @@
-// A JSON parser for bytes that somebody else wrote: duplicate names, lone surrogates, invalid UTF-8, a BOM,
-// floats and deep nesting are refused, where JSON.parse takes the last twin, or guesses. Pure.
-// Two readers of one signed file must never see two contents; that is what every refusal here is for.
+// A JSON parser for untrusted bytes. It rejects duplicate names, lone surrogates, invalid UTF-8, a BOM, floats and deep nesting,
+// which JSON.parse accepts: otherwise two readers of one signed file could find different contents. Pure.
 import { JsonMistake } from './json-scan.js';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
-/** Has no prototype: a name such as `constructor` or `__proto__` is a name like any other. */
+/** Has no prototype, so that `constructor` and `__proto__` are names like others. */
 export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
 
 export type StrictJson =
   | { readonly kind: 'value'; readonly value: JsonValue }
-  /** `offset` counts UTF-16 units from the start of the text. */
+  /** `offset` in UTF-16 units from the start of the text. */
   | { readonly kind: 'refused'; readonly reason: string; readonly offset: number };
 
 export interface StrictJsonLimits {
@@ -20,16 +19,16 @@ export interface StrictJsonLimits {
 }
 
 /**
- * Five megabytes of `{},` would become a third of a gigabyte: one key of one team could starve a host. The shortest
- * entries that metadata really has, of a snapshot, take more than 20 bytes each, with two members.
+ * Minimum bytes for each object, array and member. Five megabytes of `{},` would become a third of a gigabyte: with the key of one
+ * team an attacker could exhaust the memory of a host. The shortest real entries, those of a snapshot, have more than 20 bytes and
+ * two members.
  */
 const [bytesPerContainer, bytesPerMember] = [16, 10];
 const smallFile = 1000;
 
 /**
- * @param bytes UTF-8 text of one JSON value, no denser than text that says something; numbers are integers that a double
- *   holds exactly
- * @returns the value, or what is wrong with it; never throws
+ * @param bytes UTF-8 text of one JSON value, with the minimum bytes above; its numbers are safe integers
+ * @returns the value, or the reason of the refusal; never throws
  */
 export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}): StrictJson {
   const text = decode(bytes);
@@ -45,7 +44,7 @@ export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}
 
 function decode(bytes: Uint8Array): string | undefined {
   try {
-    // ignoreBOM keeps a BOM in the text, where it is refused: it would be two files with one content.
+    // ignoreBOM keeps a BOM in the text, where it is rejected: otherwise two files would have one content.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
@@ -57,7 +56,7 @@ const backslash = 0x5c;
 const numberToken = /-?[0-9][0-9.eE+-]*/y;
 const integer = /^(?:0|-?[1-9][0-9]{0,15})$/;
 const loneSurrogate = /\p{Surrogate}/u;
-const words = { true: true, false: false, null: null } as const;
+const literals = { true: true, false: false, null: null } as const;
 
 class Reader {
   readonly #text: string;
@@ -81,7 +80,7 @@ class Reader {
   }
 
   #readValue(depth: number): JsonValue {
-    // The parser calls itself once a level: without a bound, brackets alone would exhaust the stack.
+    // The parser is recursive: without a bound, nested brackets would exhaust the stack.
     if (depth > this.#maxDepth) throw this.#refusal('nested too deeply');
     this.#skipSpace();
     switch (this.#text[this.#at]) {
@@ -105,7 +104,7 @@ class Reader {
       if (this.#text.charCodeAt(this.#at) !== quote) throw this.#refusal('a member name is missing');
       const nameAt = this.#at;
       const name = this.#readString();
-      // Readers disagree about which twin counts: one would check what another uses.
+      // Readers disagree about which duplicate counts: one would check a value, and another would use the other.
       if (name in object)
         throw new JsonMistake(`duplicate member ${JSON.stringify(name.slice(0, 80))}`, nameAt);
       if (this.#membersLeft === 0) throw new JsonMistake('too many members', nameAt);
@@ -159,7 +158,7 @@ class Reader {
     } catch {
       throw new JsonMistake('a wrong escape in a string', start);
     }
-    // A lone surrogate becomes U+FFFD in UTF-8: two different strings would carry one signature.
+    // A lone surrogate becomes U+FFFD in UTF-8: two different strings would have one signature.
     if (typeof value !== 'string' || loneSurrogate.test(value))
       throw new JsonMistake('a lone surrogate', start);
     return value;
@@ -169,9 +168,9 @@ class Reader {
     numberToken.lastIndex = this.#at;
     const digits = numberToken.exec(this.#text)?.[0];
     if (digits !== undefined) return this.#readNumber(digits);
-    for (const [word, value] of Object.entries(words)) {
-      if (!this.#text.startsWith(word, this.#at)) continue;
-      this.#at += word.length;
+    for (const [literal, value] of Object.entries(literals)) {
+      if (!this.#text.startsWith(literal, this.#at)) continue;
+      this.#at += literal.length;
       return value;
     }
     throw this.#refusal(this.#at < this.#text.length ? 'not JSON' : 'the text ends too early');
@@ -179,7 +178,7 @@ class Reader {
 
   #readNumber(digits: string): number {
     const value = Number(digits);
-    // 1.0, 1e0 and 9007199254740993 would all change their text when they are written again.
+    // 1.0, 1e0 and 9007199254740993 would be encoded as other texts.
     if (!integer.test(digits) || !Number.isSafeInteger(value)) throw this.#refusal('not a safe integer');
     this.#at += digits.length;
     return value;

@@ -1,27 +1,27 @@
-// The difference of two texts line by line, for people: the lines that went and came, with some around them. Pure and bounded:
-// texts that have too little in common are said to be so, and long differences are cut.
+// The difference of two texts by lines, for people: removed and added lines with some context. Bounded: texts with too little in
+// common have no difference, and a long difference is cut. Pure.
 
 export interface TextDifference {
-  /** Each begins with a space, `-`, `+`, or `@@` where lines were left out. */
+  /** Each begins with a space, `-`, `+`, or with `@@` where lines were omitted. */
   readonly lines: readonly string[];
-  /** Lines beyond the bound; 0 for all of them. */
+  /** Number of lines over the bound; 0 if `lines` is complete. */
   readonly leftOut: number;
 }
 
 export interface TextDiffBounds {
-  /** Of the answer. */
+  /** Number of lines of the result. */
   readonly maxLines: number;
-  /** Characters of a line; what is longer is cut. */
+  /** Characters of a line; a longer line is cut. */
   readonly maxLineCharacters: number;
 }
 
-/** Lines that went and came, together: the work grows with its square. */
+/** Removed and added lines together: time grows with the square of this number. */
 const maxEdits = 600;
 const contextLines = 3;
 
 type Edit = { readonly kind: ' ' | '-' | '+'; readonly text: string };
 
-/** @returns undefined where the texts have too little in common for a difference to say anything */
+/** @returns undefined if the texts have too little in common for a useful difference */
 export function diffTexts(before: string, after: string, bounds: TextDiffBounds): TextDifference | undefined {
   const [old, now] = [linesOf(before), linesOf(after)];
   const head = commonLength(old, now);
@@ -38,7 +38,7 @@ export function diffTexts(before: string, after: string, bounds: TextDiffBounds)
   return { lines, leftOut: shown.length - lines.length };
 }
 
-/** A text that does not end its last line differs from one that does. */
+/** A missing line feed at the end is a difference. */
 function linesOf(text: string): string[] {
   if (text === '') return [];
   const lines = text.split('\n');
@@ -46,13 +46,13 @@ function linesOf(text: string): string[] {
   return [...lines.slice(0, -1), `${lines.at(-1)} (no end of line)`];
 }
 
-/** @returns how many lines both begin with */
+/** @returns the number of common lines at the beginning */
 function commonLength(one: readonly string[], other: readonly string[]): number {
   const different = one.findIndex((line, index) => line !== other[index]);
   return different === -1 ? one.length : different;
 }
 
-/** Myers' greedy algorithm ("An O(ND) Difference Algorithm", 1986): the fewest lines that went and came. */
+/** Myers' greedy algorithm ("An O(ND) Difference Algorithm", 1986): the smallest number of removed and added lines. */
 function editsOf(old: readonly string[], now: readonly string[]): Edit[] | undefined {
   const furthest = new Map<number, number>([[1, 0]]);
   const trail: Map<number, number>[] = [];
@@ -98,7 +98,7 @@ function walkBack(
   return found.reverse();
 }
 
-/** A line came, rather than went, to get onto this diagonal. */
+/** @returns true if the step to this diagonal adds a line, false if it removes one */
 function isDown(furthest: ReadonlyMap<number, number>, diagonal: number, edits: number): boolean {
   const left = furthest.get(diagonal - 1) ?? -1;
   const right = furthest.get(diagonal + 1) ?? -1;

@@ -1,16 +1,16 @@
-// From a YAML document to plain data, in time and memory that its text is in proportion to: what an alias stands for is
-// made once and used again, and counted as often as it is used, since whoever reads the data meets it as often.
+// Converts a YAML document to plain data, with time and memory in proportion to its text. The value of an alias is converted once
+// and shared. It counts at each use, because readers of the data visit it at each use.
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from '#yaml';
 import { maxYamlDepth, yamlKey } from './yaml-parse.js';
 
-/** Values that aliases may add: a few lines of them make a gigabyte. */
+/** Number of values that aliases may add, because a few lines with aliases can expand to a gigabyte. */
 const maxAliasedValues = 10_000;
 
 export type YamlData =
   | { readonly kind: 'data'; readonly data: unknown }
   | { readonly kind: 'too-deep' | 'aliases' };
 
-/** @returns plain data of a document without errors; no aliases that multiply, and none that nest without end */
+/** @returns plain data of a document without errors; a refusal if its aliases add too many values or its nesting is too deep */
 export function yamlData(document: Document.Parsed): YamlData {
   try {
     return { kind: 'data', data: new Converter().value(document.contents, 0).data };
@@ -30,18 +30,21 @@ class Refusal extends Error {
 
 interface Value {
   readonly data: unknown;
-  /** Itself and all in it, aliases followed. */
+  /** Number of values in it including itself, aliases expanded. */
   readonly values: number;
-  /** Levels of collections in it. */
+  /** Number of nested levels in it. */
   readonly levels: number;
 }
 
-/** An anchor belongs to the aliases behind it, up to the next of its name; in itself it is not there yet. */
+/** An anchor is valid for the aliases after it, up to the next anchor with its name, and not within its own value. */
 class Converter {
   readonly #anchors = new Map<string, Value>();
   #aliasedLeft = maxAliasedValues;
 
-  /** @param depth of collections around it. @throws Refusal */
+  /**
+   * @param depth number of enclosing collections
+   * @throws Refusal
+   */
   value(node: Node | null | undefined, depth: number): Value {
     if (isAlias(node)) return this.#alias(node.source, depth);
     const value = this.#own(node, depth);
@@ -72,7 +75,7 @@ class Converter {
         const name = this.#name(key, depth);
         return [name, this.value(value, depth + 1)] as const;
       });
-      // As own members, whatever their names: no `__proto__` of somebody else.
+      // As own members, because an untrusted document can have `__proto__` as a key.
       const data = Object.fromEntries(members.map(([name, { data }]) => [name, data]));
       return collection(
         data,

@@ -1,7 +1,7 @@
-// Parses one YAML document under bounds that the yaml package has not: its composer calls itself once a level,
-// and at the end of the stack V8 may end the whole process (a regular expression that is compiled there is a
-// fatal error), which no catch and no worker thread contains. So depth is measured before anything is composed, and how
-// much there is while it arrives. Takes time in proportion to the text: the package compares each key with every other.
+// Parses one YAML document under bounds that the yaml package does not have. Its composer is recursive, and at the end of the stack
+// V8 may abort the process (compiling a regular expression there is a fatal error), which no catch and no worker thread contains. So
+// the number of tokens is limited while they arrive, and the depth before anything is composed. Time is linear in the text; the
+// package would compare each key with every other.
 import {
   Composer,
   type CST,
@@ -15,20 +15,23 @@ import {
   YAMLParseError,
 } from '#yaml';
 
-/** Levels of collections in a document. */
+/** Number of nested collections in a document. */
 export const maxYamlDepth = 200;
 
 export interface YamlBounds {
-  /** Pieces that the text is made of, as words, marks and white space: each takes up to a kilobyte while it is read. */
+  /** Number of lexical tokens, as words, marks and white space: each takes up to a kilobyte while it is parsed. */
   readonly maxPieces: number;
 }
 
 export type YamlResult =
-  /** Its `errors` and `warnings` are the caller's to judge. */
+  /** The caller must check its `errors` and `warnings`. */
   | { readonly kind: 'document'; readonly document: Document.Parsed }
   | { readonly kind: 'too-deep' | 'too-much' };
 
-/** @param lines learns where the lines of the text begin. Schema core, unique keys, one document; never throws. */
+/**
+ * Schema core, unique keys, one document; never throws.
+ * @param lines receives the positions of the lines of the text
+ */
 export function parseYaml(text: string, lines: LineCounter, bounds: YamlBounds): YamlResult {
   const composer = new Composer({ schema: 'core', strict: true, uniqueKeys: false, prettyErrors: false });
   const tokens: CST.Token[] = [];
@@ -48,7 +51,7 @@ export function parseYaml(text: string, lines: LineCounter, bounds: YamlBounds):
   return { kind: 'document', document };
 }
 
-/** @returns undefined as the last one where the text has too many pieces */
+/** @returns the tokens; undefined as the last one if the text has too many pieces */
 function* tokensOf(
   text: string,
   lines: LineCounter,
@@ -66,8 +69,8 @@ function* tokensOf(
 }
 
 /**
- * Each key is a scalar and is there once, by the name that it has in data: of `1` and `"1"` only one would be left. A list or
- * a map as a key has no name there, and an alias could be the second of one name.
+ * Requires that each key is a scalar and unique by its name in the data: `1` and `"1"` have one name. A list or a map as a key has
+ * no name, and an alias could repeat one.
  */
 function requirePlainKeys(document: Document.Parsed): void {
   visit(document, {
@@ -90,12 +93,12 @@ function requirePlainKeys(document: Document.Parsed): void {
   });
 }
 
-/** @returns the name of a member in data, of a key that is a scalar */
+/** @returns the name of a member in the data for a scalar key */
 export function yamlKey(value: unknown): string {
   return value === null ? '' : String(value);
 }
 
-/** Level by level with a list of its own: the stack is what must not be used here. */
+/** By levels and not by recursion, because it must not exhaust the stack. */
 function nestsDeeper(root: CST.Token): boolean {
   let level: readonly CST.Token[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -1,12 +1,12 @@
-// The way from a place in the data of a YAML document back to its text. Pure; judges nothing. A map that is asked for
-// once is indexed: a file may have as many mistakes as keys.
+// Finds the position in the text of a YAML document for a path in its data. A map is indexed at its first use, because a file may
+// have as many errors as keys. Pure.
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap } from '#yaml';
 import { yamlKey } from './yaml-parse.js';
 
-/** Keys and indices from the top. */
+/** Keys and indices from the root of the document. */
 export type YamlPath = readonly (string | number)[];
 
-/** @returns the offset of the value, or of its key; of the nearest thing around it where there is none. */
+/** @returns the offset of the value or of its key; if there is none, of the nearest enclosing value */
 export function yamlOffset(path: YamlPath, what: 'key' | 'value', document: Document.Parsed): number {
   let node: Node | null | undefined = document.contents;
   let offset = node?.range?.[0] ?? 0;
