@@ -1,10 +1,10 @@
-// The catalogue of error codes: one row a code, grouped by the part that raises it. docs/errors.md is made
-// from this table, and a test verifies that a test produces each code. Owns words only: no behaviour.
+// The catalogue of error codes: one row for each code, grouped by the module that throws it. docs/errors.md is generated from this
+// table, and a test verifies that a test produces each code.
 
 /**
- * What a caller has to do about an error; the exit code follows from it (docs/adr/0006).
- * `rejected` is a verdict on authentic bytes and is remembered; `failed` is our fault or the world's and
- * never is, or one tampered download would block a good release for ever.
+ * The kind of an error, which determines the reaction of the caller and the exit code (docs/adr/0006). `rejected` is a verdict on
+ * authentic bytes and is remembered. `failed` is a fault of this host or the network and never remembered: one tampered download
+ * would otherwise block a good release forever.
  */
 export type ErrorKind = keyof typeof exitCodeOfKind;
 
@@ -23,11 +23,14 @@ export const exitCodeOfKind = {
 
 export interface ErrorRow {
   readonly kind: ErrorKind;
-  /** One sentence: what was found. */
+  /** The failure, in one sentence. */
   readonly meaning: string;
-  /** One sentence: what a person does next. */
+  /** The next step of the operator, in one sentence. */
   readonly hint: string;
-  /** The generation is taken back though nobody refused: its releases are tried again, and never remembered as refused. */
+  /**
+   * The previous generation is restored although no worker refused the new one: its releases are tried again, and never remembered
+   * as refused.
+   */
   readonly isUnsaidNo?: true;
 }
 
@@ -763,7 +766,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** True for what takes a generation back though nobody refused. */
+/** @returns true if the error causes a restore although no worker refused the generation */
 export function isUnsaidNo(code: ErrorCode): boolean {
   const row: ErrorRow = errorCodes[code];
   return row.isUnsaidNo === true;

@@ -1,5 +1,5 @@
-// The page of an error code: its row, its exit code and its effect on the running policy. docs/errors.md, the pages of the
-// site and `writ help CODE` are made of it.
+// The page of an error code: its row, its exit code and its effect on the active policy. docs/errors.md, the pages of the site and
+// `writ help CODE` use it.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes, exitCodeOfKind } from './error-codes.js';
 import { errorEffects } from './error-effects.js';
 
@@ -9,15 +9,15 @@ const warnings: ReadonlySet<ErrorCode> = new Set(['STATE_REBUILT', 'CONFIG_CHANG
 export interface ErrorPage {
   readonly code: ErrorCode;
   readonly kind: ErrorKind;
-  /** As `exit code 3`, or that it is always a warning. */
+  /** As `exit code 3`, or that the code is always a warning. */
   readonly exit: string;
   readonly meaning: string;
-  /** On the running policy. */
+  /** Effect on the active policy. */
   readonly effect: string;
   readonly hint: string;
 }
 
-/** @returns all that is known of a code, in Markdown */
+/** @returns the complete page of a code, in Markdown */
 export function errorPage(code: ErrorCode): ErrorPage {
   const { kind, meaning, hint }: ErrorRow = errorCodes[code];
   return { code, kind, exit: exitText(code), meaning, effect: errorEffects[code], hint };

@@ -1,28 +1,28 @@
-// The one error type of Writ: a code from the catalogue, the facts, a hint and its exit code.
-// Core returns verdicts where it can; what throws, throws this. Never contains secrets or unbounded text.
+// The error type of Writ: a code of the catalogue, facts, a hint and the kind, which determines the exit code. Core returns verdicts
+// where it can; all its exceptions have this type. Contains neither secrets nor unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
 
 export { type ErrorCode, type ErrorKind, exitCodeOfKind, isUnsaidNo } from './error-codes.js';
 
-/** @returns the command that prints the page of a code, with no network */
+/** @returns the command that prints the page of a code without network */
 export function docsOf(code: ErrorCode): string {
   return `writ help ${code}`;
 }
 
-/** Facts beside the message; values are bounded and safe to print. */
+/** Facts in addition to the message; values are bounded and safe to print. */
 export interface ErrorFacts {
   readonly expected?: string | number;
   readonly actual?: string | number;
-  /** What became of the running policy, where the command was to change it. */
+  /** Effect on the active policy, if the command was to change it. */
   readonly policy?: string;
-  /** The policy is another one than before. */
+  /** True if another policy is active than before. */
   readonly changed?: boolean;
   readonly [name: string]: unknown;
 }
 
 export interface WritErrorOptions {
   readonly facts?: ErrorFacts;
-  /** Overrides the hint of the catalogue when more is known. */
+  /** Replaces the hint of the catalogue by a more specific one. */
   readonly hint?: string;
   readonly cause?: unknown;
 }
@@ -34,8 +34,8 @@ export class WritError extends Error {
   readonly hint: string;
 
   /**
-   * @param code a code of the catalogue (docs/errors.md)
-   * @param message one sentence without full stop: what was found, with expected and actual
+   * @param code of the catalogue (docs/errors.md)
+   * @param message one sentence without full stop about the failure, with expected and actual value
    */
   constructor(code: ErrorCode, message: string, options: WritErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -56,13 +56,13 @@ export function isWritError(value: unknown): value is WritError {
   return value instanceof WritError;
 }
 
-/** True for the error of a system call with this code, as ENOENT; a WritError has a code too, and is none. */
+/** @returns true for the error of a system call, with this code if one is given, as ENOENT; false for a WritError */
 export function isSystemError(value: unknown, code?: string): value is NodeJS.ErrnoException {
   if (!(value instanceof Error) || isWritError(value) || !('code' in value)) return false;
   return code === undefined || value.code === code;
 }
 
-/** @returns what is read, or undefined where reading it ends with an error that has a code; any other one goes on */
+/** @returns the result of `read`, or undefined if it throws a WritError; rethrows any other error */
 export function orUndefined<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -72,7 +72,7 @@ export function orUndefined<T>(read: () => T): T | undefined {
   }
 }
 
-/** As orUndefined, where the system refuses it: with one of these codes, or any where none is named. */
+/** @returns the result of `act`, or undefined if it throws a system error: with one of `codes`, or any if `codes` is undefined */
 export function unlessRefused<T>(act: () => T, codes?: readonly string[]): T | undefined {
   try {
     return act();
@@ -82,10 +82,10 @@ export function unlessRefused<T>(act: () => T, codes?: readonly string[]): T | u
   }
 }
 
-/** What Node says of `import()` and of `require`. */
+/** Error codes of `import()` and of `require` in Node. */
 const missingModule: readonly unknown[] = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 
-/** Whether a part of the program could not be loaded: every one was there when it was started. */
+/** @returns true if a module of the program could not be loaded, although each existed when the program started */
 export function isMissingPart(value: unknown): boolean {
   return value instanceof Error && 'code' in value && missingModule.includes(value.code);
 }
@@ -100,10 +100,13 @@ export function replacedProgram(cause?: unknown): WritError {
   });
 }
 
-/** The packages of the fleet server, which a host has no use for: optional where npm installs, `writ-fleet` in Debian. */
+/** The packages of the fleet server, which hosts do not need: optional for npm, in the package `writ-fleet` for Debian. */
 export const fleetPackages = ['fastify', 'kysely', 'libsql', 'pg', 'preact', 'preact-render-to-string'];
 
-/** @returns which of them it was that could not be loaded; the library of an embedded database goes by the name of its machine */
+/**
+ * @returns the package of the fleet server that could not be loaded; the name of the library for an embedded database depends on the
+ *   machine
+ */
 function missingPackage(message: string): string | undefined {
   const name = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/.exec(message)?.[1];
   return name !== undefined && (fleetPackages.includes(name) || name.startsWith('@libsql/'))
@@ -116,7 +119,7 @@ function notInstalled(missing: string, cause: unknown): WritError {
   return new WritError('PACKAGE_MISSING', text, { facts: { package: 'writ-fleet', missing }, cause });
 }
 
-/** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
+/** @returns any thrown value as a WritError; an unknown one as INTERNAL with its cause */
 export function toWritError(value: unknown): WritError {
   if (isWritError(value)) return value;
   if (isMissingPart(value)) {

@@ -1,4 +1,4 @@
-// The row of the catalogue for a code that came from elsewhere: of another version, or made up by a host.
+// The row of the catalogue for a code from another program: of another version, or invented by a host.
 import { type ErrorCode, type ErrorRow, errorCodes } from './error-codes.js';
 
 /** @returns undefined for a code that this version does not have */

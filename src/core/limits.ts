@@ -1,4 +1,4 @@
-// Every bound on input in one place, with its default. A limit is a number with its unit in its name.
+// The bounds on input, with their defaults. The name of a limit contains its unit.
 
 /** Bounds on one archive while it is fetched and staged. */
 export type ArchiveLimits = Readonly<typeof defaultArchiveLimits>;
@@ -9,7 +9,7 @@ export const defaultArchiveLimits = {
   maxFileBytes: 2_000_000_000,
   maxTreeBytes: 4_000_000_000,
   maxDepth: 32,
-  /** Unpacked bytes a packed byte may become. */
+  /** Unpacked bytes for each packed byte. */
   maxRatio: 200,
   maxPathBytes: 1024,
   maxNameBytes: 255,
@@ -27,7 +27,7 @@ export const defaultMetadataLimits = {
   maxRootRotations: 256,
 };
 
-/** Greatest size in bytes of a file by its role; files of delegated roles are targets. */
+/** @returns the greatest size in bytes of a file for each role; files of delegated roles are targets */
 export function metadataBytesByRole(
   limits: MetadataLimits,
 ): Readonly<Record<'root' | 'timestamp' | 'snapshot' | 'targets', number>> {
@@ -39,41 +39,42 @@ export function metadataBytesByRole(
   };
 }
 
-/** Deadlines on the way to one mirror, in milliseconds. */
+/** Timeouts of the requests to one mirror, in milliseconds. */
 export type TransportLimits = Readonly<typeof defaultTransportLimits>;
 
 export const defaultTransportLimits = {
   connectTimeoutMs: 10_000,
-  /** Between two pieces of an answer. */
+  /** Between two pieces of a response. */
   idleTimeoutMs: 15_000,
-  /** One metadata file. */
+  /** For one metadata file. */
   metadataTimeoutMs: 60_000,
-  /** One transfer of an archive. */
+  /** For one transfer of an archive. */
   archiveTimeoutMs: 3_600_000,
-  /** One refresh, with all its requests. */
+  /** For one refresh with all its requests. */
   refreshTimeoutMs: 300_000,
 };
 
 /**
- * So long a worker that says "not now" is asked again at a steady pace after a move: the default time in which a host
- * watches whether a release stays good.
+ * How long a worker that replies "not now" is notified again at a constant interval after a move. The same as the default bake time.
  */
 export const steadyNotNowMs = 600_000;
 
-/** A probe is asked for so long: twice and more what a daemon with large policy takes to load it. */
+/** How long a probe is repeated: more than twice the time that a daemon with a large policy takes to load it. */
 export const defaultProbeDeadlineMs = 60_000;
 
-/** From the end of one attempt of a probe to the next one. */
+/** From the end of one attempt of a probe to the next. */
 export const defaultProbeGapMs = 1000;
 
-/** How many redirects one request follows. */
+/** Number of redirects that one request follows. */
 export const maxRedirects = 5;
-/** How often a cut transfer of an archive goes on from where it stopped, at one mirror. */
+/** Number of times that an interrupted transfer of an archive is resumed at one mirror. */
 export const maxResumptions = 3;
-/** A server that asks for more quiet than this gets this: one answer, forged by whoever is on the line, must not buy a day. */
+/**
+ * Longest Retry-After that counts, because an attacker on the network can forge one response and must not delay a host for a day.
+ */
 export const maxRetryAfterMs = 3_600_000;
 export const maxSocketLineBytes = 65_536;
 export const maxSocketPathBytes = 107;
 export const maxHookOutputBytes = 65_536;
-/** createdAt may be this far ahead of the host's clock. */
+/** How far `createdAt` may be ahead of the clock of the host. */
 export const maxCreatedAheadMs = 600_000;

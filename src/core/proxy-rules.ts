@@ -1,4 +1,4 @@
-// Which proxy a URL is fetched through: by the key `proxy`, else by the environment of the process. The rules of NO_PROXY are those of
+// Selects the proxy for a URL: from the key `proxy`, else from the environment of the process. The rules of NO_PROXY are those of
 // Go's package golang.org/x/net/http/httpproxy, which documents all of them. The lower-case variable has precedence, as in curl.
 // Pure: the environment is an argument, and no name is resolved.
 
@@ -7,18 +7,18 @@ export interface ProxyConfig {
   readonly url: string;
   /** Absolute path of a file with one line, `user:password`. */
   readonly credentialsFile?: string;
-  /** PEM of the authorities of an https proxy. */
+  /** PEM of the certificate authorities for an https proxy. */
   readonly ca?: string;
-  /** Entries as of NO_PROXY. */
+  /** Entries as in NO_PROXY. */
   readonly noProxy?: readonly string[];
 }
 
-/** `none`: no proxy, whatever the environment says. */
+/** `none`: no proxy, even if the environment names one. */
 export type ProxySetting = 'none' | ProxyConfig;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An http or https proxy, with the place of its credentials. */
+/** An http or https proxy, with the source of its credentials. */
 export interface ProxyRoute {
   readonly kind: 'proxy';
   readonly url: URL;
@@ -32,11 +32,14 @@ export interface ProxyRoute {
 
 export type Route =
   | ProxyRoute
-  /** `because`: what rules out a proxy; left out where no proxy is named. */
+  /** `because`: the setting that excludes a proxy; undefined if no proxy is configured. */
   | { readonly kind: 'direct'; readonly because?: string }
   | { readonly kind: 'unusable'; readonly from: string; readonly why: string };
 
-/** @param setting undefined: as the environment says */
+/**
+ * @param setting undefined: the environment decides
+ * @returns how to connect to `target`
+ */
 export function routeTo(target: URL, setting: ProxySetting | undefined, env: Environment): Route {
   if (target.protocol === 'file:') return { kind: 'direct' };
   if (setting === 'none') return { kind: 'direct', because: 'proxy: none' };
@@ -64,7 +67,7 @@ function routeOfKey(target: URL, { url, credentialsFile, ca, noProxy = [] }: Pro
 
 function variableFor(protocol: string, env: Environment) {
   if (protocol === 'https:') return firstOf(env, ['https_proxy', 'HTTPS_PROXY']);
-  // Of a CGI program HTTP_PROXY is the header `Proxy` of a request, so that any client could set it (CVE-2016-5385).
+  // In a CGI program HTTP_PROXY is the header `Proxy` of the request, so that any client could set it (CVE-2016-5385).
   const isCgi = env['REQUEST_METHOD'] !== undefined;
   return firstOf(env, isCgi ? ['http_proxy'] : ['http_proxy', 'HTTP_PROXY']);
 }
@@ -78,7 +81,7 @@ export type ProxyUrlVerdict =
   | { readonly kind: 'read'; readonly url: URL; readonly credentials?: string }
   | { readonly kind: 'refused'; readonly why: string };
 
-/** @returns the URL without its user; the text itself is in no message, because it may contain a password */
+/** @returns the URL without its user. No message contains the text, because it may contain a password. */
 export function readProxyUrl(text: string): ProxyUrlVerdict {
   if (!URL.canParse(text)) return { kind: 'refused', why: 'is not a URL, as http://proxy.example.net:3128' };
   const url = new URL(text);
@@ -103,7 +106,10 @@ function splitNoProxy(text: string): string[] {
   return text.split(/[,\s]+/).filter((entry) => entry !== '');
 }
 
-/** @returns what keeps the target from a proxy. @param from the name of the list */
+/**
+ * @param from name of the list
+ * @returns the exception that matches the target; undefined if none does
+ */
 function exceptionTo(target: URL, entries: readonly string[], from: string): string | undefined {
   const host = hostOf(target);
   if (isLoopbackHost(host)) return 'loopback';
@@ -111,7 +117,7 @@ function exceptionTo(target: URL, entries: readonly string[], from: string): str
   return entries.some((entry) => isCovered(entry.toLowerCase(), host, port)) ? from : undefined;
 }
 
-/** In small letters, without the brackets of an IPv6 address and the dot of the DNS root. */
+/** In lower case, without the brackets of an IPv6 address and the final dot of a name. */
 function hostOf({ hostname }: URL): string {
   return hostname
     .toLowerCase()
@@ -138,7 +144,7 @@ function isCovered(entry: string, host: string, port: number): boolean {
   return suffix.startsWith('.') ? host.endsWith(suffix) : host === suffix || host.endsWith(`.${suffix}`);
 }
 
-/** @returns why an entry of `noProxy` can match nothing */
+/** @returns why an entry of `noProxy` can never match; undefined if it can */
 export function whyNoException(entry: string): string | undefined {
   if (entry === '*') return undefined;
   if (entry.includes('/')) {
@@ -152,7 +158,7 @@ export function whyNoException(entry: string): string | undefined {
     : 'is not a host, a suffix, an address or a network, as example.net, .example.net or 10.0.0.0/8';
 }
 
-/** The address of an IPv6 entry with a port is in brackets. */
+/** An IPv6 address with a port has brackets. */
 function hostAndPort(entry: string): { readonly name: string; readonly port?: number } {
   const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(entry);
   if (match === null) return { name: entry };
@@ -196,12 +202,12 @@ function addressOf(text: string): bigint | undefined {
   return words.reduce((all, word) => (all << 16n) | BigInt(`0x${word}`), 0n);
 }
 
-/** How a process reaches a URL; without credentials. */
+/** How a process connects to a URL; without credentials. */
 export interface ProxyUse {
   readonly url: string;
-  /** URL of the proxy; left out: a direct connection. */
+  /** URL of the proxy; undefined for a direct connection. */
   readonly proxy?: string;
-  /** The key or variable that names the proxy, or that rules it out; `loopback`. */
+  /** The key or variable that names or excludes the proxy, or `loopback`. */
   readonly from: string;
   /** Why the URL of the proxy cannot be used. */
   readonly why?: string;
@@ -213,7 +219,7 @@ interface Servers {
   readonly proxy?: ProxySetting;
 }
 
-/** @returns a use for each URL of the repository and the fleet; empty where nothing names a proxy */
+/** @returns one entry for each URL of the repository and the fleet; empty if no setting names a proxy */
 export function proxyUses({ repository, fleet, proxy: setting }: Servers, env: Environment): ProxyUse[] {
   const urls = [...repository, ...(fleet === undefined ? [] : [fleet])].map(({ url }) => url);
   return urls.flatMap((url): ProxyUse[] => {

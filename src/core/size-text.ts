@@ -1,4 +1,4 @@
-// Amounts of bytes as people read them, everywhere in the same way. Pure.
+// Sizes in bytes for people. Pure.
 
 const units = ['kB', 'MB', 'GB', 'TB'];
 
