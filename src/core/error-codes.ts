@@ -31,7 +31,7 @@ export interface ErrorRow {
    * The previous generation is restored although no worker refused the new one: its releases are tried again, and never remembered
    * as refused.
    */
-  readonly isUnsaidNo?: true;
+  readonly isImplicitRefusal?: true;
 }
 
 type Row = (meaning: string, hint: string) => ErrorRow;
@@ -361,14 +361,14 @@ export const errorCodes = {
       'A daemon that refuses by silence kept its old children until the deadline. The previous generation is active again.',
       'Read its own log. After three tries only a newer release, `writ resume` or `writ pull --force` continues.',
     ),
-    isUnsaidNo: true,
+    isImplicitRefusal: true,
   },
   REFUSAL_REPEATED: {
     ...degraded(
       'A worker or a loader refused the new generation, and with the same text the previous one, which it had taken before. It has not judged the release. The previous generation is active again.',
       'Read its text: the worker is busy, or something on this host is in its way. The release is tried again after a minute, then at growing intervals; after five tries only a newer release, `writ resume` or `writ pull --force` continues.',
     ),
-    isUnsaidNo: true,
+    isImplicitRefusal: true,
   },
   SUPERVISOR_GAVE_UP: degraded(
     'A worker failed, and its supervisor does not start it again.',
@@ -767,7 +767,7 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes;
 
 /** @returns true if the error causes a restore although no worker refused the generation */
-export function isUnsaidNo(code: ErrorCode): boolean {
+export function isImplicitRefusal(code: ErrorCode): boolean {
   const row: ErrorRow = errorCodes[code];
-  return row.isUnsaidNo === true;
+  return row.isImplicitRefusal === true;
 }

@@ -24,10 +24,10 @@ export function errorPage(code: ErrorCode): ErrorPage {
 }
 
 function exitText(code: ErrorCode): string {
-  const { kind, isUnsaidNo }: ErrorRow = errorCodes[code];
+  const { kind, isImplicitRefusal }: ErrorRow = errorCodes[code];
   if (warnings.has(code)) return 'always a warning: it changes no exit code';
   const exitCode = exitCodeOfKind[kind];
-  return isUnsaidNo === true
+  return isImplicitRefusal === true
     ? `exit code ${exitCodeOfKind['rolled-back']} of the pull that tried the release, ${exitCode} while it waits`
     : `exit code ${exitCode}`;
 }

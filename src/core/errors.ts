@@ -2,7 +2,7 @@
 // where it can; all its exceptions have this type. Contains neither secrets nor unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
 
-export { type ErrorCode, type ErrorKind, exitCodeOfKind, isUnsaidNo } from './error-codes.js';
+export { type ErrorCode, type ErrorKind, exitCodeOfKind, isImplicitRefusal } from './error-codes.js';
 
 /** @returns the command that prints the page of a code without network */
 export function docsOf(code: ErrorCode): string {

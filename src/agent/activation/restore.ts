@@ -1,7 +1,7 @@
 // Restores the previous generation after a refusal that came after the swap: records the refusal, reverses the journal, moves
 // the link, and notifies every worker again. If the restore fails too, it ends with a block. Recovery uses it as well.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
-import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, isImplicitRefusal, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { readNamedReleases } from '../generations/generation-contents.js';
@@ -120,7 +120,7 @@ function keepUnrestored(
 
 function outcomeOfFailure(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
   // No worker refused explicitly: the move is restored, and the release is never recorded as refused.
-  if (isUnsaidNo(no.code)) return 'rolled-back';
+  if (isImplicitRefusal(no.code)) return 'rolled-back';
   const outcome = outcomeOf(no);
   return outcome === 'rolled-back' || outcome === 'deferred' ? outcome : 'failed';
 }

@@ -3,7 +3,7 @@
 // on the withdrawn release.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
-import { isUnsaidNo, isWritError, orUndefined } from '../../core/errors.js';
+import { isImplicitRefusal, isWritError, orUndefined } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { withdraws } from '../../core/release/withdrawn.js';
 import { findSettledPolicy } from '../bake/settled-policy.js';
@@ -105,7 +105,7 @@ function isReplacementRejected(
 ): boolean {
   if (problem === undefined) return false;
   if (offered.serial > active.serial) return ['rejected', 'rolled-back', 'deferred'].includes(outcome);
-  return ['rejected', 'rolled-back'].includes(outcome) && !isUnsaidNo(problem.code);
+  return ['rejected', 'rolled-back'].includes(outcome) && !isImplicitRefusal(problem.code);
 }
 
 /** Finds a replacement. @returns undefined without one; this is not recorded, because the next cycle may find one */

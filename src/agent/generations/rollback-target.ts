@@ -1,6 +1,6 @@
 // Chooses the generation for a rollback: intact on disk, trusted by the current keys, and without a withdrawn release unless
 // an operator forces it. Reads only. A rollback must never activate a release that only a revoked key has signed.
-import { isUnsaidNo, isWritError, orUndefined, WritError } from '../../core/errors.js';
+import { isImplicitRefusal, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from '../state/host.js';
 import { treeDamageError } from './damage.js';
@@ -72,7 +72,7 @@ function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
   const { refusals } = host.refusals.read();
   const silent = Object.entries(host.ledger.read().waiting ?? {}).flatMap(
     ([bundle, { manifestDigest, vain }]) =>
-      vain !== undefined && isUnsaidNo(vain.code) ? [{ bundle, manifestDigest }] : [],
+      vain !== undefined && isImplicitRefusal(vain.code) ? [{ bundle, manifestDigest }] : [],
   );
   return [...refusals, ...silent].some(
     ({ bundle, manifestDigest }) => bundles.get(bundle)?.record.release.manifest.digest === manifestDigest,

@@ -3,7 +3,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
-import { isUnsaidNo, WritError } from '../../core/errors.js';
+import { isImplicitRefusal, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
@@ -32,7 +32,7 @@ interface Judge {
   readonly judge: (facts: Facts, last: AgentFacts['last']) => readonly Problem[];
 }
 
-const implicitRefusals = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
+const implicitRefusals = (Object.keys(errorCodes) as ErrorCode[]).filter(isImplicitRefusal);
 
 const judges: readonly Judge[] = [
   { codes: ['STATE_VANISHED'], judge: ({ vanished }) => (vanished === undefined ? [] : [vanished]) },
@@ -137,7 +137,7 @@ function overdueProblems({ bundles }: Facts): Problem[] {
 function silenceProblems({ ledger: { waiting = {} }, nowMs }: Facts): Problem[] {
   return Object.entries(waiting).flatMap(([bundle, wait]) => {
     const { vain, untilMs = nowMs } = wait;
-    if (vain === undefined || !isUnsaidNo(vain.code)) return [];
+    if (vain === undefined || !isImplicitRefusal(vain.code)) return [];
     const attempt = { vain, untilMs: untilMs > nowMs ? untilMs : undefined };
     return problemOf(failedAttemptError(bundle, wait, attempt));
   });

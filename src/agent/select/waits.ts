@@ -1,7 +1,7 @@
 // The releases that wait, as the ledger has them: for the pace of a group (pace.ts has the times), or because a command after the
 // swap gave no verdict or deferred them. This file has the times of these.
 import { computeBackoffMs } from '../../core/backoff.js';
-import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
+import { type ErrorCode, isImplicitRefusal } from '../../core/errors.js';
 import type { NamedRelease, NewRelease } from '../../core/release/release.js';
 import type { DelayedReleaseStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
@@ -31,7 +31,7 @@ export function noteFailedAttempt(
   const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
   const used = releases.filter((one) => uses.includes(one.bundle));
   const held = used.length > 0 ? used : releases;
-  const isSilence = isUnsaidNo(code);
+  const isSilence = isImplicitRefusal(code);
   const before = held.map(({ bundle, manifest }) => {
     const known = waiting[bundle];
     // Tries of another release, or with another code, show nothing about this one.

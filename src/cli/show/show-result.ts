@@ -3,7 +3,7 @@
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isNowActive, type Outcome } from '../../core/cycle/sync-machine.js';
-import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
+import { type ErrorCode, errorCodes, isImplicitRefusal } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
 import {
@@ -190,7 +190,7 @@ function showRolledBack(result: CycleResult): Block {
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
   // A silent worker causes no refusal, so nothing is remembered; the problem has the time of the retry.
-  const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isUnsaidNo(code));
+  const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isImplicitRefusal(code));
   return {
     lines: [
       `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result)}`,

@@ -1,6 +1,6 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
-import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
+import { type ErrorCode, errorCodes, isImplicitRefusal } from '../../core/error-codes.js';
 import { describeCaller } from '../../core/names.js';
 import type {
   Bounded,
@@ -33,7 +33,7 @@ import {
 import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
 /** A problem beside an active policy that lasts until its fix. A pull exits with 4 for it. */
-const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) || isUnsaidNo(code);
+const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) || isImplicitRefusal(code);
 
 /** Problems that stop every activation. */
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
