@@ -14,7 +14,7 @@ import {
 import { requireTrusted, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { DelegatedRole, ParsedFile } from '../core/tuf/tuf-metadata.js';
 import type { Clock } from '../platform/time/clock.js';
-import { fetchNamed, type Requester } from './metadata-requests.js';
+import { fetchListed, type Requester } from './metadata-requests.js';
 import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 
 /** How a delegated role is had; it throws for one that cannot be trusted. */
@@ -184,7 +184,7 @@ export async function fetchDelegated(
   const set = context.current();
   const meta = delegatedMetaOf(set, role);
   const maxBytes = context.limits.maxTargetsBytes;
-  const file = await fetchNamed({ set, role: role.name, meta, maxBytes }, requester, (bytes) =>
+  const file = await fetchListed({ set, role: role.name, meta, maxBytes }, requester, (bytes) =>
     trustDelegated(set, delegator, role, bytes, context.nowMs),
   );
   context.accept(withDelegated(set, file));

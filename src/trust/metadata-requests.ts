@@ -7,7 +7,7 @@ import { namingUrl } from './sources/fetched-url.js';
 import type { FetchOptions, FetchVerdict, RepositorySource } from './sources/source.js';
 import { encodePath } from './sources/source-path.js';
 
-export interface NamedFile {
+export interface ListedFile {
   readonly set: TrustedSet;
   readonly role: string;
   readonly meta: MetaFile;
@@ -19,8 +19,8 @@ export interface NamedFile {
  * @param judge what its bytes are worth; what it throws gets the URL of the file
  * @throws WritError METADATA_MISSING, and every code of the transport
  */
-export async function fetchNamed<T>(
-  file: NamedFile,
+export async function fetchListed<T>(
+  file: ListedFile,
   requester: Requester,
   judge: (bytes: Buffer) => T,
 ): Promise<T> {
@@ -56,10 +56,10 @@ export function createRequester(source: RepositorySource, signal: AbortSignal | 
   };
 }
 
-export type Found = Extract<FetchVerdict, { kind: 'found' }>;
+export type FoundMetadata = Extract<FetchVerdict, { kind: 'found' }>;
 
 /** @throws WritError METADATA_MISSING */
-export function requireFound(verdict: FetchVerdict, role: string, name: string): Found {
+export function requireFound(verdict: FetchVerdict, role: string, name: string): FoundMetadata {
   if (verdict.kind === 'found') return verdict;
   const { redirectedTo } = verdict.kind === 'absent' ? verdict : {};
   const where =

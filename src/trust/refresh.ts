@@ -20,7 +20,7 @@ import {
   trustTimestamp,
 } from '../core/tuf/trusted-set.js';
 import type { TopLevelRole } from '../core/tuf/tuf-metadata.js';
-import { createRequester, fetchNamed, type Requester, requireFound } from './metadata-requests.js';
+import { createRequester, fetchListed, type Requester, requireFound } from './metadata-requests.js';
 import type { RepositorySource } from './sources/source.js';
 import { findBelowFloor } from './store/floor-rules.js';
 import type { TrustStore } from './store/trust-store.js';
@@ -50,7 +50,7 @@ export interface Refreshed {
 }
 
 /** @throws WritError every code of the trust and transport sections */
-export async function refreshTrust(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
+export async function refreshMetadata(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
   const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));
   context.store.requireLinked(rooted.root.signed.version);
@@ -161,7 +161,7 @@ async function refreshSnapshot(
   }
   const maxBytes = context.limits.maxSnapshotBytes;
   const file = { set, role: 'snapshot', meta: snapshotMetaOf(set), maxBytes };
-  const next = await fetchNamed(file, requester, (bytes) =>
+  const next = await fetchListed(file, requester, (bytes) =>
     requireFloor(trustSnapshot(set, bytes, context.nowMs), 'snapshot', context),
   );
   context.accept(next);
@@ -180,7 +180,7 @@ async function refreshTargets(
   }
   const maxBytes = context.limits.maxTargetsBytes;
   const file = { set, role: 'targets', meta: targetsMetaOf(set), maxBytes };
-  const next = await fetchNamed(file, requester, (bytes) =>
+  const next = await fetchListed(file, requester, (bytes) =>
     requireFloor(trustTargets(set, bytes, context.nowMs), 'targets', context),
   );
   context.accept(next);

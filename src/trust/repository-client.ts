@@ -23,9 +23,9 @@ import {
   type TargetList,
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
-import { canAnotherHelp, type MirrorFailure } from './mirrors/mirror-failures.js';
+import { canOtherMirrorHelp, type MirrorFailure } from './mirrors/mirror-failures.js';
 import { type MirrorStatus, type Mirrors, openMirrors } from './mirrors/mirrors.js';
-import { type KnownEtag, refreshTrust } from './refresh.js';
+import { type KnownEtag, refreshMetadata } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 import type { RepositorySource } from './sources/source.js';
@@ -132,7 +132,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     // One update is judged at one time (5.1), its delegated roles too.
     const nowMs = view.atMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
-    const leftMs = startSearch(clock, transport.refreshTimeoutMs);
+    const leftMs = startSearchDeadline(clock, transport.refreshTimeoutMs);
     return async (wanted) => {
       // Kept files are judged before a mirror is asked: no mirror is to blame for what they are.
       const kept = recallDelegated(context, wanted);
@@ -163,7 +163,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
         view.atMs = nowMs;
         const etag = conditional === 'yes' ? knownEtags.get(from) : undefined;
         const context = { source: from, store, limits, nowMs, accept, etag, signal: until };
-        const refreshed = await namingClock(from, () => refreshTrust(load(), context));
+        const refreshed = await withClockAtFailure(from, () => refreshMetadata(load(), context));
         knownEtags.set(from, refreshed.etag);
         view.from = from;
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
@@ -195,7 +195,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
 }
 
 /** @throws what `refresh` throws, with the clock of this host in it where that is the cause */
-async function namingClock<T>(from: RepositorySource, refresh: () => Promise<T>): Promise<T> {
+async function withClockAtFailure<T>(from: RepositorySource, refresh: () => Promise<T>): Promise<T> {
   try {
     return await refresh();
   } catch (error) {
@@ -221,7 +221,7 @@ function openTrusted(store: TrustStore) {
  * One time for all roles of a search: through 32 of them, each as slow as it may be, it would take half an hour.
  * @returns what is left before a role is asked for, or throws DOWNLOAD_TIMEOUT
  */
-function startSearch(clock: Clock, timeoutMs: number): (role: string) => number {
+function startSearchDeadline(clock: Clock, timeoutMs: number): (role: string) => number {
   const endMs = clock.monotonicMs() + timeoutMs;
   return (role) => {
     const leftMs = endMs - clock.monotonicMs();
@@ -245,7 +245,7 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
     from: first,
     atMs: undefined,
     leave: (error) => {
-      if (isWritError(error) && canAnotherHelp(error)) mirrors.leave(view.from);
+      if (isWritError(error) && canOtherMirrorHelp(error)) mirrors.leave(view.from);
       throw error;
     },
   };
@@ -253,7 +253,7 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
 }
 
 /** A server whose clock was set back signs an older time: the greatest one seen is kept beside its timestamp. */
-function floorBeside(set: TrustedSet): number | undefined {
+function separateClockFloor(set: TrustedSet): number | undefined {
   const { clockFloorMs = 0, timestamp } = set;
   return clockFloorMs > (signedAtMsOf(timestamp) ?? 0) ? clockFloorMs : undefined;
 }
@@ -262,7 +262,7 @@ function floorBeside(set: TrustedSet): number | undefined {
 function persistChanges(store: TrustStore, before: TrustedSet, next: TrustedSet): void {
   if (next.root !== before.root) store.saveRoot(next.root.signed.version, next.root.bytes);
   // Before the timestamp: a crash in between leaves a floor that is true all the same.
-  if (next.timestamp !== before.timestamp) store.saveClockFloor(floorBeside(next));
+  if (next.timestamp !== before.timestamp) store.saveClockFloor(separateClockFloor(next));
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
     const file = next[role];
     if (file !== undefined && file !== before[role]) store.saveFile(role, file.bytes);

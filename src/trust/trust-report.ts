@@ -89,13 +89,13 @@ export function describeRefresh(
 }
 
 /** Server and host may disagree a little without anything being wrong; the floor counts all the same. */
-const toleratedSkewMs = 60_000;
+const maxClockSkewMs = 60_000;
 
 /** @returns what is wrong with a clock that says `nowMs`, if anything */
 export function clockWarnings(clockFloorMs: number | undefined, nowMs: number): readonly RefreshWarning[] {
   if (clockFloorMs === undefined) return [];
   const behindMs = clockFloorMs - nowMs;
-  if (behindMs <= toleratedSkewMs) return [];
+  if (behindMs <= maxClockSkewMs) return [];
   const clockFloor = new Date(clockFloorMs).toISOString();
   const message = `the clock of this host is behind ${clockFloor}, when the server signed; that time is used`;
   return [{ code: 'CLOCK_BEHIND', message, facts: { clockFloor, behindMs } }];

@@ -13,7 +13,7 @@ export interface MirrorFailure {
  * Our own side, or a person who wants it to end: the same on every mirror. What is not here, a crash of our own
  * parser included, sends a reader on, or one mirror could stop a host.
  */
-const notTheMirrors: ReadonlySet<ErrorCode> = new Set([
+const mirrorIndependentCodes: ReadonlySet<ErrorCode> = new Set([
   'INTERRUPTED',
   'ROOT_MISSING',
   'ROOT_UNUSABLE',
@@ -28,12 +28,12 @@ const notTheMirrors: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** @returns true if the next mirror is worth asking */
-export function canAnotherHelp(error: WritError): boolean {
-  return !notTheMirrors.has(error.code);
+export function canOtherMirrorHelp(error: WritError): boolean {
+  return !mirrorIndependentCodes.has(error.code);
 }
 
 /** From what says least; a code that is not here, as a bad signature, says most. */
-const quietCodes: readonly ErrorCode[] = [
+const codesBySeverity: readonly ErrorCode[] = [
   'SERVER_BUSY',
   'SERVER_UNREACHABLE',
   'PROXY_REFUSED',
@@ -51,9 +51,9 @@ const quietCodes: readonly ErrorCode[] = [
   'METADATA_EXPIRED',
 ];
 
-function weight({ error }: MirrorFailure): number {
-  const at = quietCodes.indexOf(error.code);
-  return at === -1 ? quietCodes.length : at;
+function severityOf({ error }: MirrorFailure): number {
+  const at = codesBySeverity.indexOf(error.code);
+  return at === -1 ? codesBySeverity.length : at;
 }
 
 /**
@@ -61,13 +61,13 @@ function weight({ error }: MirrorFailure): number {
  * @returns the only one as it is; of several the one that says most, naming all. SERVER_BUSY only if every mirror
  *   asked for quiet: then with the shortest time
  */
-export function allFailed(failures: readonly MirrorFailure[]): WritError {
+export function joinFailures(failures: readonly MirrorFailure[]): WritError {
   const [first, ...others] = failures;
   if (first === undefined) return new WritError('INTERNAL', 'there is no mirror to ask');
   if (others.length === 0) return first.error;
-  const worst = others.reduce((most, one) => (weight(one) > weight(most) ? one : most), first);
+  const worst = others.reduce((most, one) => (severityOf(one) > severityOf(most) ? one : most), first);
   const { code, hint, facts } = worst.error;
-  const quiet = Math.min(...failures.map(({ error }) => quietMsOf(error) ?? 0));
+  const quiet = Math.min(...failures.map(({ error }) => retryAfterMsOf(error) ?? 0));
   const lines = failures.map(({ mirror, error }) => `${mirror} [${error.code}] ${error.message}`);
   return new WritError(code, `all ${failures.length} mirrors failed: ${lines.join('; ')}`, {
     facts: {
@@ -82,7 +82,7 @@ export function allFailed(failures: readonly MirrorFailure[]): WritError {
 }
 
 /** @returns how long the mirror asked to be left alone, in milliseconds */
-export function quietMsOf(error: WritError): number | undefined {
+export function retryAfterMsOf(error: WritError): number | undefined {
   const { retryAfterMs } = error.facts;
   return error.code === 'SERVER_BUSY' && typeof retryAfterMs === 'number' ? retryAfterMs : undefined;
 }
@@ -94,7 +94,7 @@ export function mirrorWarning({ mirror, error }: MirrorFailure): WritError {
 }
 
 /** @param deadline of this mirror alone. @returns what happened, where a reader only saw that it was interrupted */
-export function failureOf(
+export function errorOfMirror(
   thrown: unknown,
   deadline: AbortSignal,
   caller: AbortSignal | undefined,

@@ -5,7 +5,13 @@ import type { Clock } from '../../platform/time/clock.js';
 import { startDeadline } from '../../platform/time/deadline.js';
 import { withUrl } from '../sources/fetched-url.js';
 import type { RepositorySource } from '../sources/source.js';
-import { allFailed, canAnotherHelp, failureOf, type MirrorFailure, quietMsOf } from './mirror-failures.js';
+import {
+  canOtherMirrorHelp,
+  errorOfMirror,
+  joinFailures,
+  type MirrorFailure,
+  retryAfterMsOf,
+} from './mirror-failures.js';
 
 export interface AttemptOptions {
   /** For all that one mirror is asked in this attempt, in milliseconds. */
@@ -105,7 +111,7 @@ async function attemptEach<Value>(
   options: AttemptOptions,
 ): Promise<Attempted<Value>> {
   const order = inOrder(mirrors, clock);
-  const asked = options.ask === 'all' ? order : withoutQuiet(order, clock);
+  const asked = options.ask === 'all' ? order : withoutDelayed(order, clock);
   const failures: MirrorFailure[] = [];
   for (const [index, mirror] of asked.entries()) {
     const isLast = index === asked.length - 1;
@@ -114,18 +120,18 @@ async function attemptEach<Value>(
     const { location } = mirror.source;
     try {
       const value = await act(mirror.source, deadline.signal, isLast ? 'no' : 'yes');
-      noteUse(mirrors, mirror);
+      recordUse(mirrors, mirror);
       return { value, mirror: location, failures };
     } catch (thrown) {
-      const error = toWritError(withUrl(failureOf(thrown, deadline.signal, options.signal), location));
-      if (!canAnotherHelp(error)) throw error;
-      noteFailure(mirror, error, clock);
+      const error = toWritError(withUrl(errorOfMirror(thrown, deadline.signal, options.signal), location));
+      if (!canOtherMirrorHelp(error)) throw error;
+      recordFailure(mirror, error, clock);
       failures.push({ mirror: location, error });
     } finally {
       deadline.end();
     }
   }
-  throw allFailed([...failures, ...leftAlone(order, asked, clock)]);
+  throw joinFailures([...failures, ...skippedMirrors(order, asked, clock)]);
 }
 
 /** Those that failed a short while ago come last, the last of them last; otherwise the order of the configuration. */
@@ -137,7 +143,7 @@ function inOrder(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
 }
 
 /** Who asked for quiet gets it while there is another one to ask. */
-function withoutQuiet(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
+function withoutDelayed(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
   const due = mirrors.filter((one) => quietMs(one, clock) === 0);
   return due.length === 0 ? mirrors : due;
 }
@@ -147,7 +153,7 @@ function quietMs({ quietUntilMs }: Mirror, clock: Clock): number {
 }
 
 /** When all that were asked have failed, the others are named too. */
-function leftAlone(order: readonly Mirror[], asked: readonly Mirror[], clock: Clock): MirrorFailure[] {
+function skippedMirrors(order: readonly Mirror[], asked: readonly Mirror[], clock: Clock): MirrorFailure[] {
   return order
     .filter((one) => !asked.includes(one))
     .map((one) => {
@@ -159,18 +165,18 @@ function leftAlone(order: readonly Mirror[], asked: readonly Mirror[], clock: Cl
     });
 }
 
-function noteUse(mirrors: readonly Mirror[], used: Mirror): void {
+function recordUse(mirrors: readonly Mirror[], used: Mirror): void {
   for (const mirror of mirrors) if (mirror.state === 'used') mirror.state = 'idle';
   Object.assign(used, { ...newMirror(used.source), state: 'used', code: undefined, sinceMs: undefined });
 }
 
-function noteFailure(mirror: Mirror, error: WritError, clock: Clock): void {
+function recordFailure(mirror: Mirror, error: WritError, clock: Clock): void {
   const nowMs = clock.monotonicMs();
   if (mirror.state !== 'failed') mirror.sinceMs = clock.nowMs();
   mirror.state = 'failed';
   mirror.code = error.code;
   mirror.restsUntilMs = nowMs + restMs;
-  mirror.quietUntilMs = nowMs + (quietMsOf(error) ?? 0);
+  mirror.quietUntilMs = nowMs + (retryAfterMsOf(error) ?? 0);
 }
 
 function statusOf({ source, state, code, sinceMs }: Mirror): MirrorStatus {

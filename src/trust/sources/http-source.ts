@@ -8,23 +8,23 @@ import {
   openHttpClient,
 } from '../../platform/net/http-client.js';
 import { exactLength, readBounded, tooLarge } from './exact-length.js';
-import { leastPace } from './least-pace.js';
-import { judgeAnswer, rangeHeaders, type WantedRange } from './range-rules.js';
+import { requireMinimumThroughput } from './minimum-throughput.js';
+import { judgeResponse, rangeHeaders, type WantedRange } from './range-rules.js';
 import type { FetchVerdict, RepositorySource } from './source.js';
 import { decodePath } from './source-path.js';
 
 /** @param baseUrl ends with a slash */
 export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySource {
   const { metadataTimeoutMs, archiveTimeoutMs } = options.limits;
-  const door = openHttpClient(baseUrl, options);
+  const client = openHttpClient(baseUrl, options);
   let aheadMs: number | undefined;
   const open = async (
     path: string,
     signal: AbortSignal | undefined,
-    how: HowToAsk,
+    how: RequestSettings,
   ): Promise<HttpExchange> => {
     decodePath(path);
-    const exchange = await door.open({ path, ...how, ...(signal === undefined ? {} : { signal }) });
+    const exchange = await client.open({ path, ...how, ...(signal === undefined ? {} : { signal }) });
     aheadMs = exchange.dateMs === undefined ? undefined : options.clock.nowMs() - exchange.dateMs;
     return exchange;
   };
@@ -48,11 +48,11 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
         const how = { totalTimeoutMs: archiveTimeoutMs, headers: rangeHeaders(wanted) };
         const exchange = await open(path, signal, how);
         try {
-          const begun = judgeAnswer(exchange, wanted, url);
+          const begun = judgeResponse(exchange, wanted, url);
           if (begun.kind === 'begins') {
             const { offset: from, etag: version } = begun;
             onBegin?.({ offset: from, etag: version });
-            const body = leastPace(exchange.body(), options.clock, url);
+            const body = requireMinimumThroughput(exchange.body(), options.clock, url);
             yield* exactLength(body, { expected: length - begun.offset, what: url });
             return;
           }
@@ -65,11 +65,11 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
       yield* transfer({ length, offset, etag });
     },
     clockAheadMs: () => aheadMs,
-    close: () => door.close(),
+    close: () => client.close(),
   };
 }
 
-type HowToAsk = Required<Pick<HttpRequest, 'totalTimeoutMs' | 'headers'>>;
+type RequestSettings = Required<Pick<HttpRequest, 'totalTimeoutMs' | 'headers'>>;
 
 async function readFetched(exchange: HttpExchange, maxBytes: number, url: string): Promise<FetchVerdict> {
   if (exchange.status === 404)

@@ -14,7 +14,7 @@ export interface WantedRange {
   readonly etag?: string | undefined;
 }
 
-export type Answer = Pick<HttpExchange, 'status' | 'contentLength' | 'header'>;
+export type RangeResponse = Pick<HttpExchange, 'status' | 'contentLength' | 'header'>;
 
 export type BeginVerdict =
   | { readonly kind: 'begins'; readonly offset: number; readonly etag: string | undefined }
@@ -37,7 +37,7 @@ export function rangeHeaders({ offset, etag }: WantedRange): Record<string, stri
  * @param url for messages
  * @throws WritError TARGET_MISSING; DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED for a declared length that was not signed; SERVER_ERROR
  */
-export function judgeAnswer(answer: Answer, wanted: WantedRange, url: string): BeginVerdict {
+export function judgeResponse(answer: RangeResponse, wanted: WantedRange, url: string): BeginVerdict {
   const { length, offset } = wanted;
   const etag = strongEtag(answer.header('etag'));
   switch (answer.status) {
@@ -51,21 +51,21 @@ export function judgeAnswer(answer: Answer, wanted: WantedRange, url: string): B
       requireDeclared(answer, length, url);
       return { kind: 'begins', offset: 0, etag };
     case 206:
-      if (offset === 0) throw outOfTurn(answer, url);
+      if (offset === 0) throw unexpectedStatus(answer, url);
       return isTheRest(answer, wanted) ? { kind: 'begins', offset, etag } : { kind: 'anew' };
     default:
-      throw outOfTurn(answer, url);
+      throw unexpectedStatus(answer, url);
   }
 }
 
-function requireDeclared({ contentLength }: Answer, expected: number, url: string): void {
+function requireDeclared({ contentLength }: RangeResponse, expected: number, url: string): void {
   const declared = contentLength ?? expected;
   if (declared > expected) throw tooLarge(url, expected, declared);
   if (declared < expected) throw truncated(url, expected, declared);
 }
 
 /** A range of another version, another range, or several in parts would be glued to bytes that it does not belong to. */
-function isTheRest(answer: Answer, { length, offset, etag }: WantedRange): boolean {
+function isTheRest(answer: RangeResponse, { length, offset, etag }: WantedRange): boolean {
   const range = answer.header('content-range');
   const isAsked = [`${length}`, '*'].some((total) => range === `bytes ${offset}-${length - 1}/${total}`);
   const isLong = (answer.contentLength ?? length - offset) === length - offset;
@@ -75,7 +75,7 @@ function isTheRest(answer: Answer, { length, offset, etag }: WantedRange): boole
   return isAsked && isLong && !parts && !isOther;
 }
 
-function outOfTurn({ status }: Answer, url: string): WritError {
+function unexpectedStatus({ status }: RangeResponse, url: string): WritError {
   return new WritError('SERVER_ERROR', `${url} answered with status ${status} out of turn`, {
     facts: { url, status },
   });

@@ -97,7 +97,7 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoot
   const actual = versionOf(bootstrap);
   const message = `the configured root (version ${actual}) is not one of the roots that this host trusts (up to version ${expected}), nor signed by them`;
   // Two repositories have roots of the same version: only the digest tells them apart, and a person can compare it.
-  const facts = { expected: told(trusted), actual: told(bootstrap) };
+  const facts = { expected: describeRoot(trusted), actual: describeRoot(bootstrap) };
   // A damaged file counts as absent here too: it links nothing, and says nothing of which repository it was.
   const begins = roots.versions.some(
     (version) => version <= actual + 1 && knownRoot(roots, version) !== undefined,
@@ -108,7 +108,7 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoot
   return new WritError('ROOT_NOT_LINKED', message, { facts, hint });
 }
 
-function told({ root }: TrustedSet): string {
+function describeRoot({ root }: TrustedSet): string {
   return `version ${root.signed.version}, sha256:${createHash('sha256').update(root.bytes).digest('hex')}`;
 }
 

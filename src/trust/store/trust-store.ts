@@ -11,7 +11,7 @@ import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tu
 import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { makeRoom } from './delegated-room.js';
+import { removeOldestFiles } from './delegated-files.js';
 import type { TrustFloors } from './floor-rules.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
 import { type FloorPlace, openTrustFloors } from './trust-floors.js';
@@ -75,7 +75,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   const write = (op: string, path: string, bytes: Uint8Array): void => {
     if (readStored(path)?.equals(bytes)) return;
     for (const [step, place] of Object.entries({ 'trust.directory': directory, 'trust.roots': history })) {
-      refuseLinkToNowhere(place);
+      refuseDanglingLink(place);
       fs.ensureDirectory(step, place, 0o700);
     }
     fs.writeFile(op, path, bytes, 0o600);
@@ -100,8 +100,8 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
 
   return {
     loadRoot: () => {
-      const stored = withWayOut(options, () =>
-        blaming(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
+      const stored = withRecoveryHint(options, () =>
+        asRootError(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
       );
       ({ link, anchor } = stored);
       floors?.load(isEmpty());
@@ -128,11 +128,11 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
     loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
     saveDelegated: (name, bytes) => {
-      makeRoom(fs, directory, `${roleFileName(name)}.json`, bytes.length);
+      removeOldestFiles(fs, directory, `${roleFileName(name)}.json`, bytes.length);
       write('trust.delegated', pathOf(roleFileName(name)), bytes);
     },
     requireLinked: (rootVersion) => {
-      if (link === 'open') withWayOut(options, () => requireReached(readRoots(), rootVersion));
+      if (link === 'open') withRecoveryHint(options, () => requireReached(readRoots(), rootVersion));
       link = 'linked';
     },
     loadEarlierRoot: readRoot,
@@ -196,17 +196,17 @@ function readStored(path: string): Buffer | undefined {
   const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
   if (verdict.kind === 'read') return verdict.bytes;
   if (verdict.kind === 'absent') {
-    if (verdict.why === 'ENOTDIR') throw inTheWay(dirname(path));
+    if (verdict.why === 'ENOTDIR') throw unexpectedEntry(dirname(path));
     return undefined;
   }
   if (verdict.because === 'too-long') return undefined;
   // Nothing can be renamed onto a directory.
-  if (verdict.because === 'not-regular') throw inTheWay(linkAt(path));
+  if (verdict.because === 'not-regular') throw unexpectedEntry(linkAt(path));
   throw diskError(verdict.cause, { op: 'trust.read', path });
 }
 
 /** Only the bootstrap root is judged without a way out: nobody sent it, so its mistakes are no attack and no server's. */
-function blaming<T>(path: string, judge: () => T): T {
+function asRootError<T>(path: string, judge: () => T): T {
   try {
     return judge();
   } catch (error) {
@@ -219,11 +219,11 @@ function blaming<T>(path: string, judge: () => T): T {
 }
 
 /** What no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
-function withWayOut<T>(options: TrustStoreOptions, judge: () => T): T {
+function withRecoveryHint<T>(options: TrustStoreOptions, judge: () => T): T {
   try {
     return judge();
   } catch (error) {
-    const hint = isWritError(error) ? wayOut(error, options) : undefined;
+    const hint = isWritError(error) ? recoveryHint(error, options) : undefined;
     if (!isWritError(error) || hint === undefined) throw error;
     const facts = { ...error.facts, path: options.directory };
     throw new WritError(error.code, error.message, { facts, hint, cause: error });
@@ -231,7 +231,7 @@ function withWayOut<T>(options: TrustStoreOptions, judge: () => T): T {
 }
 
 /** @returns what a person does on purpose; undefined where the error names it itself */
-function wayOut({ code, hint, facts }: WritError, places: TrustStoreOptions): string | undefined {
+function recoveryHint({ code, hint, facts }: WritError, places: TrustStoreOptions): string | undefined {
   const { directory, bootstrapRoot } = places;
   if (code === 'ROOT_NOT_LINKED' && hint === errorCodes.ROOT_NOT_LINKED.hint)
     return (
@@ -257,7 +257,7 @@ function linkAt(path: string): string {
 }
 
 /** Writ never removes what it did not make. */
-function inTheWay(path: string): WritError {
+function unexpectedEntry(path: string): WritError {
   return new WritError('TRUST_STORE_DAMAGED', `${path} is not what Writ put there`, {
     facts: { path },
     hint: `Move it away (\`mv ${path} ${path}.away\`), then \`writ pull\`: it is fetched again.`,
@@ -265,8 +265,8 @@ function inTheWay(path: string): WritError {
 }
 
 /** It is absent to whoever follows it, and in the way of whoever makes a directory there. */
-function refuseLinkToNowhere(path: string): void {
-  if (!existsSync(path) && lstatSync(path, { throwIfNoEntry: false })) throw inTheWay(path);
+function refuseDanglingLink(path: string): void {
+  if (!existsSync(path) && lstatSync(path, { throwIfNoEntry: false })) throw unexpectedEntry(path);
 }
 
 function listVersions(directory: string): readonly number[] {
@@ -276,10 +276,11 @@ function listVersions(directory: string): readonly number[] {
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) {
       // Not a history that was lost: its hint would have a person copy a file to where none can be made.
-      for (const place of [dirname(directory), directory]) refuseLinkToNowhere(place);
+      for (const place of [dirname(directory), directory]) refuseDanglingLink(place);
       return [];
     }
-    if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(directory));
+    if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP'))
+      throw unexpectedEntry(linkAt(directory));
     throw diskError(error, { op: 'trust.read', path: directory });
   }
 }

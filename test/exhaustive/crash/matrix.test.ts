@@ -26,7 +26,7 @@ const ofEvents =
   'no part of the policy: a file of events that fails changes no outcome (test/unit/agent/report/events-file)';
 
 const roomForRoles =
-  'only above a hundred megabytes of delegated roles: one that is gone is fetched again (test/unit/trust/store/delegated-room)';
+  'only above a hundred megabytes of delegated roles: one that is gone is fetched again (test/unit/trust/store/delegated-files)';
 
 const ofLayers =
   'only behind a crash amid a copy that overlayfs asks for: each step is killed in test/unit/platform/disk/durable-rename';

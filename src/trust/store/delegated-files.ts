@@ -16,7 +16,7 @@ const topLevelFiles: readonly string[] = topLevelRoles.map((role) => `${role}.js
  * is active is still vouched for by the copy in its record.
  * @param name of the file that needs room, in the directory
  */
-export function makeRoom(fs: DurableFs, directory: string, name: string, bytes: number): void {
+export function removeOldestFiles(fs: DurableFs, directory: string, name: string, bytes: number): void {
   let leftBytes = maxKeptBytes - bytes;
   for (const { path, size } of newestFirst(directory, name)) {
     leftBytes -= size;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { leastPace } from '../../../../src/trust/sources/least-pace.js';
+import { requireMinimumThroughput } from '../../../../src/trust/sources/minimum-throughput.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
@@ -18,7 +18,7 @@ async function* arriving(pieces: readonly Piece[], clock: FakeClock): AsyncGener
 async function take(pieces: readonly Piece[], readMs = 0): Promise<number> {
   const clock = fakeClock();
   let all = 0;
-  for await (const chunk of leastPace(arriving(pieces, clock), clock, 'https://a/x')) {
+  for await (const chunk of requireMinimumThroughput(arriving(pieces, clock), clock, 'https://a/x')) {
     all += chunk.length;
     await clock.advance(readMs);
   }

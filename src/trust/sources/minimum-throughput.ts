@@ -5,13 +5,13 @@ import type { Clock } from '../../platform/time/clock.js';
 
 const windowMs = 60_000;
 /** Far below any line that an archive could be fetched over. */
-const leastBytesPerSecond = 1000;
+const minBytesPerSecond = 1000;
 
 /**
  * @param what is read, for the error
  * @throws WritError DOWNLOAD_TIMEOUT where a minute of waiting has brought less than 1 kB a second
  */
-export async function* leastPace(
+export async function* requireMinimumThroughput(
   chunks: AsyncIterable<Buffer>,
   clock: Pick<Clock, 'monotonicMs'>,
   what: string,
@@ -22,7 +22,7 @@ export async function* leastPace(
     waitedMs += clock.monotonicMs() - askedAtMs;
     actual += chunk.length;
     if (waitedMs >= windowMs) {
-      const expected = Math.floor((waitedMs * leastBytesPerSecond) / 1000);
+      const expected = Math.floor((waitedMs * minBytesPerSecond) / 1000);
       if (actual < expected) throw tooSlow(what, { waitedMs: Math.round(waitedMs), expected, actual });
       [waitedMs, actual] = [0, 0];
     }
