@@ -1,5 +1,5 @@
-// A target from one mirror after the other, until its receiver is content. Owns how long a mirror may take; where
-// the bytes go, and whether they are the signed ones, is the receiver's to say.
+// Downloads a target from one mirror after the other until the receiver accepts it. Has the deadlines of mirrors. The receiver
+// stores the bytes and verifies their digest.
 import type { TransportLimits } from '../core/limits.js';
 import type { MirrorFailure } from './mirrors/mirror-failures.js';
 import type { Mirrors } from './mirrors/mirrors.js';
@@ -7,26 +7,29 @@ import type { SignedTarget } from './signed-target.js';
 import { namingUrl } from './sources/fetched-url.js';
 import type { RepositorySource } from './sources/source.js';
 
-/** Which version of a target a mirror said to have. */
+/** The version of a target that a mirror sent. */
 export interface SeenVersion {
-  /** The mirror's. */
+  /** URL of the mirror. */
   readonly location: string;
   readonly etag: string;
 }
 
 export interface TransferStart {
-  /** Bytes that are here already. */
+  /** Number of bytes that the receiver has already. */
   readonly offset: number;
-  /** What the mirror of the last of them said. */
+  /** Version of these bytes; undefined if the mirror named none. */
   readonly seen: SeenVersion | undefined;
-  /** Called before the first byte: bytes come from `offset` on, or from the start, and then those before are of no use. */
+  /** Called before the first byte. The bytes begin at `offset`, or at 0; the receiver must then discard those before. */
   onBegin(begun: { readonly offset: number; readonly seen?: SeenVersion }): void;
 }
 
-/** Begins a transfer: yields exactly the bytes from where it has begun to the signed length, or throws. */
+/** Starts a transfer. It yields exactly the bytes from its begin to the signed length, or throws. */
 export type OpenTransfer = (start: TransferStart, signal: AbortSignal) => AsyncIterable<Buffer>;
 
-/** Takes a target from one mirror. @param others whether another mirror is asked if this one is not good enough */
+/**
+ * Receives a target from one mirror.
+ * @param others whether another mirror is tried if this one fails
+ */
 export type Receive = (open: OpenTransfer, signal: AbortSignal, others: 'yes' | 'no') => Promise<void>;
 
 export interface DownloadOptions {
@@ -36,14 +39,14 @@ export interface DownloadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** While another mirror is left, one has to bring this much on average, after a minute. */
+/** The average throughput that a mirror must reach after a minute while another mirror is left. */
 const patientBytesPerSecond = 64_000;
 const graceMs = 60_000;
-/** One transfer may be cut and go on: all transfers from one mirror together get so many times the deadline of one. */
+/** A transfer may be interrupted and resumed: all transfers from one mirror together get this many times the deadline of one. */
 const maxTransfers = 4;
 
 /**
- * @returns the mirrors that failed before one did not
+ * @returns the failures of the mirrors before the one that succeeded
  * @throws WritError as Mirrors.attempt
  */
 export async function downloadFromMirrors(
@@ -58,7 +61,7 @@ export async function downloadFromMirrors(
       ),
     {
       timeoutMs: transport.archiveTimeoutMs * maxTransfers,
-      // Slow retrieval: at the last mirror there is nothing better to do than to wait.
+      // Slow retrieval attack: at the last mirror waiting is the only option.
       patienceMs: graceMs + (length / patientBytesPerSecond) * 1000,
       signal,
     },
@@ -70,7 +73,7 @@ function transferFrom(source: RepositorySource, { archivePath, length }: SignedT
   const { location } = source;
   return ({ offset, seen, onBegin }, signal) =>
     source.stream(archivePath, {
-      // Another mirror names the same version otherwise: it would send the whole.
+      // Another mirror may have another ETag for the same version, and would then send the whole file.
       ...{ length, offset, etag: seen?.location === location ? seen.etag : undefined, signal },
       onBegin: ({ offset: from, etag }) =>
         onBegin(etag === undefined ? { offset: from } : { offset: from, seen: { location, etag } }),

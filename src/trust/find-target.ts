@@ -1,5 +1,5 @@
-// Walks the search for a target with what a client has: asynchronously, fetching the delegated roles that the
-// search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
+// Runs the search for a target, either with requests, which fetch only the delegated roles that the search needs, or with the stored
+// files only. src/core/tuf has the rules.
 import { orUndefined, WritError } from '../core/errors.js';
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
@@ -17,12 +17,12 @@ import type { Clock } from '../platform/time/clock.js';
 import { fetchListed, type Requester } from './metadata-requests.js';
 import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 
-/** How a delegated role is had; it throws for one that cannot be trusted. */
+/** Loads the file of a delegated role; throws if it cannot be trusted. */
 export type LoadRole = (wanted: WantedRole) => Promise<ParsedFile<'targets'>>;
 
 /**
- * @returns the entry of a path and who vouches for it; undefined if nobody lists it
- * @throws WritError DELEGATION_LIMIT, and what `load` throws
+ * @returns the entry of a path and the roles that signed it; undefined if no role lists it
+ * @throws WritError DELEGATION_LIMIT, and exceptions of `load`
  */
 export async function findTarget(
   set: TrustedSet,
@@ -35,7 +35,7 @@ export async function findTarget(
   return step.value && describeFound(set, step.value);
 }
 
-/** A delegated role, as the delegator on the way to it sees it. */
+/** A delegated role as its delegator in the search lists it. */
 interface ListedRole {
   readonly role: string;
   readonly delegator: string;
@@ -47,18 +47,20 @@ interface ListedRole {
 }
 
 export interface TargetList {
-  /** What a search for its path finds, by path; entries of a role that may not speak for them are left out. */
+  /** The results of a search for each path, sorted by path. Entries of a role without authority for their path are left out. */
   readonly files: readonly FoundFile[];
   /** In the order of the search. */
   readonly delegated: readonly ListedRole[];
 }
 
-/** For the searches of a list: each of its paths may be held to each pattern, and there may be a hundred thousand of either. */
+/**
+ * Time for all searches of a list, because each path may be compared with each pattern, and there may be a hundred thousand of each.
+ */
 const maxSearchesMs = 60_000;
 
 /**
- * Everything that the repository offers, every delegated role included.
- * @throws WritError DELEGATION_LIMIT, also where the searches take more than a minute; what `load` throws
+ * Lists all targets of the repository, including those of all delegated roles.
+ * @throws WritError DELEGATION_LIMIT, also if the searches take more than a minute; and exceptions of `load`
  */
 export async function listTargets(
   current: () => TrustedSet,
@@ -67,7 +69,7 @@ export async function listTargets(
 ): Promise<TargetList> {
   const targets = requireTrusted(current(), 'targets');
   const delegated: ListedRole[] = [];
-  // A file of ten thousand paths is read and verified once, and not for each of them.
+  // Caches files, so that a file with ten thousand paths is verified once and not for each path.
   const loaded = new Map<DelegatedRole, ParsedFile<'targets'>>();
   const paths = new Set(Object.keys(targets.signed.targets));
   const roles = visitRoles(targets);
@@ -103,8 +105,8 @@ function tooLong(target: string, paths: number): WritError {
 }
 
 /**
- * Takes up those delegated roles that are stored and still what the snapshot names, for a look at them: as many as a
- * listing visits, since a host of a repository of many bins would otherwise have no status.
+ * Adds the stored delegated roles that the snapshot still lists, for a status. It ignores the roles over the bound of a listing,
+ * because a host of a repository with many hashed bins would otherwise have no status.
  * @throws WritError METADATA_MIX
  */
 export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
@@ -122,9 +124,9 @@ export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
 }
 
 /**
- * The head of a channel, with what is stored alone and without regard to expiry: for a look, never for an activation.
- * @param stored the bytes that the host keeps for a role
- * @returns undefined also when a role on the way is not stored, or not as the snapshot names it
+ * Finds the head of a channel in the stored files. Expiry is ignored, so that the result may be shown and must not be activated.
+ * @param stored returns the stored bytes of a role
+ * @returns undefined also if a role in the search is not stored as the snapshot lists it
  * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
  */
 export function knownTarget(
@@ -148,18 +150,18 @@ type StoredRole = (name: string) => Uint8Array | undefined;
 
 export interface DelegatedContext {
   readonly limits: MetadataLimits;
-  /** That of the refresh before: one update is judged at one time (5.1). */
+  /** The time of the last refresh: one update uses one fixed time (5.1). */
   readonly nowMs: number;
   stored(name: string): Uint8Array | undefined;
   current(): TrustedSet;
-  /** Called with every set that has a new delegated role in it. */
+  /** Called with each set that has a new delegated role. */
   accept(set: TrustedSet): void;
 }
 
 /**
- * Has a delegated role at hand without a request: the kept file, if the snapshot still names it and this
- * delegator vouches for it. It must be fresh: a role that expires freezes its own bundles, at every look.
- * @returns undefined where it has to be fetched
+ * Reads a delegated role without a request: the stored file, if the snapshot still lists it and this delegator authorizes its
+ * signers. It must not have expired: an expired role freezes its own bundles at each use.
+ * @returns undefined if it must be fetched
  * @throws WritError METADATA_EXPIRED, METADATA_MIX
  */
 export function recallDelegated(

@@ -1,5 +1,5 @@
-// Single requests for metadata: one at a time, counted, each under its bound. Owns the names under which metadata
-// is in a repository; what the bytes are worth is not known here.
+// Single requests for metadata, counted, each with its bound. Has the names of metadata files in a repository. The caller verifies
+// the bytes.
 import { WritError } from '../core/errors.js';
 import type { TrustedSet } from '../core/tuf/trusted-set.js';
 import type { MetaFile } from '../core/tuf/tuf-metadata.js';
@@ -15,9 +15,10 @@ export interface ListedFile {
 }
 
 /**
- * Fetches what other metadata names: under its version where snapshots are consistent, under its length if signed.
- * @param judge what its bytes are worth; what it throws gets the URL of the file
- * @throws WritError METADATA_MISSING, and every code of the transport
+ * Fetches a file that other metadata lists: with its version in the name if snapshots are consistent, and with its signed length as
+ * the bound.
+ * @param judge verifies the bytes; its exceptions get the URL of the file
+ * @throws WritError METADATA_MISSING, and each code of the transport
  */
 export async function fetchListed<T>(
   file: ListedFile,
@@ -27,7 +28,7 @@ export async function fetchListed<T>(
   const { set, role, meta } = file;
   const consistent = set.root.signed.consistent_snapshot === true;
   const name = consistent ? `${meta.version}.${role}.json` : `${role}.json`;
-  // The signed length may only make the bound tighter: a stolen key must not fill the memory.
+  // The signed length may only lower the bound: a stolen key must not exhaust the memory.
   const maxBytes = Math.min(meta.length ?? file.maxBytes, file.maxBytes);
   return requester.naming(name, async () =>
     judge(requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes),
@@ -36,7 +37,7 @@ export async function fetchListed<T>(
 
 export interface Requester {
   fetch(name: string, options: FetchOptions): Promise<FetchVerdict>;
-  /** @throws what `act` throws; of a fetched file with its URL */
+  /** @throws the exceptions of `act`, with the URL of the file */
   naming<T>(name: string, act: () => T | Promise<T>): Promise<T>;
   requests(): number;
 }

@@ -1,6 +1,5 @@
-// One refresh of trust (specification 5.1 to 5.6): root chain, timestamp, snapshot, targets, in that order and one
-// request at a time. Fetches under bounds, lets trusted-set judge, hands on what was accepted role by role.
-// Owns no rule of trust, and stores nothing itself.
+// One refresh of the metadata (specification 5.1 to 5.6): root chain, timestamp, snapshot and targets, one request at a time.
+// Fetches under bounds, verifies with trusted-set.ts, and returns each accepted role to the caller, which stores it.
 import { isWritError, WritError } from '../core/errors.js';
 import type { MetadataLimits } from '../core/limits.js';
 import {
@@ -27,7 +26,7 @@ import type { TrustStore } from './store/trust-store.js';
 
 export interface KnownEtag {
   readonly value: string;
-  /** The trusted timestamp that it belongs to. */
+  /** The trusted timestamp with this ETag. */
   readonly timestamp: Uint8Array;
 }
 
@@ -35,9 +34,9 @@ export interface RefreshContext {
   readonly source: RepositorySource;
   readonly store: Pick<TrustStore, 'requireLinked' | 'loadEarlierRoot' | 'loadFiles' | 'floors'>;
   readonly limits: MetadataLimits;
-  /** Fixed for the whole refresh (5.1): a slow server must not move the line between fresh and expired. */
+  /** Fixed for the whole refresh (5.1), so that a slow server cannot change which files have expired. */
   readonly nowMs: number;
-  /** Called with every set that verified, before the next request is made. */
+  /** Called with each verified set, before the next request. */
   accept(set: TrustedSet): void;
   readonly etag: KnownEtag | undefined;
   readonly signal: AbortSignal | undefined;
@@ -49,7 +48,7 @@ export interface Refreshed {
   readonly requests: number;
 }
 
-/** @throws WritError every code of the trust and transport sections */
+/** @throws WritError each code of trust and transport */
 export async function refreshMetadata(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
   const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));
@@ -74,9 +73,9 @@ async function followRoots(
     const verdict = await requester
       .fetch(name, { maxBytes: maxRootBytes })
       .catch((error: unknown) => Promise.reject(withListHint(error)));
-    // Only "absent" ends the chain: any other trouble could hide the root that revokes a stolen key.
+    // Only an absent file ends the chain: any other failure could hide the root that revokes a stolen key.
     if (verdict.kind !== 'found') return set;
-    // Going on with an older root would be exactly what whoever piles up roots wants.
+    // An error, because an attacker who publishes many roots wants hosts to continue with an older one.
     if (rotations === maxRootRotations) throw chainTooLong(maxRootRotations, set);
     const [before, { bytes }] = [set, verdict];
     set = await requester.naming(name, () => trustNextRoot(before, bytes));
@@ -95,7 +94,7 @@ async function refreshTimestamp(
   requester: Requester,
 ): Promise<Timestamped> {
   const maxBytes = context.limits.maxTimestampBytes;
-  // "Not modified" means nothing about a timestamp that a new root made us forget: then it is asked for whole.
+  // "Not modified" proves nothing if a new root caused the timestamp to be deleted: then it is requested without an ETag.
   const etag = context.etag?.timestamp === set.timestamp?.bytes ? context.etag : undefined;
   const options = etag === undefined ? { maxBytes } : { maxBytes, etag: etag.value };
   const verdict = await requester.fetch('timestamp.json', options);
@@ -117,10 +116,13 @@ async function refreshTimestamp(
   return { set: next, etag: known ? { value, timestamp: kept } : undefined };
 }
 
-/** How many roots before the trusted one an older copy is looked up in. */
+/** Number of earlier roots that are tried for an old copy of the timestamp. */
 const maxEarlierRoots = 8;
 
-/** A cache that shows the timestamp from before a rotation is out of date, and no forger: both are refused, by other names. */
+/**
+ * Distinguishes a cache with a timestamp from before a key rotation from a forged timestamp: both are rejected, with different
+ * codes.
+ */
 function judgeTimestamp(set: TrustedSet, bytes: Uint8Array, { nowMs, store }: RefreshContext): TrustedSet {
   try {
     return trustTimestamp(set, bytes, nowMs);
@@ -140,11 +142,14 @@ function judgeTimestamp(set: TrustedSet, bytes: Uint8Array, { nowMs, store }: Re
 const listHint =
   'A root that is not there must be 404. Give the account of the web server the permission to list the objects of the store (docs/server.md), or read the log of the server.';
 
-/** The next root is asked for at each refresh and is mostly not there: stores without that permission answer otherwise. */
+/**
+ * Adds a hint for object stores: each refresh requests the next root, which mostly does not exist, and a store without the
+ * permission to list responds with another status than 404.
+ */
 function withListHint(error: unknown): unknown {
   if (!isWritError(error) || error.code !== 'SERVER_ERROR') return error;
   const { code, message, facts } = error;
-  // Through a proxy the status may be its own.
+  // The status may be from a proxy.
   const isHidden = facts['proxy'] === undefined && [204, 401, 403, 410].includes(Number(facts['status']));
   return isHidden ? new WritError(code, message, { facts, hint: listHint, cause: error }) : error;
 }
@@ -187,7 +192,10 @@ async function refreshTargets(
   return next;
 }
 
-/** @returns the set. @throws WritError METADATA_ROLLBACK where this boot has accepted a newer file of the role */
+/**
+ * @returns the set
+ * @throws WritError METADATA_ROLLBACK if this boot has accepted a newer file of the role
+ */
 function requireFloor(set: TrustedSet, role: TopLevelRole, { store }: RefreshContext): TrustedSet {
   const error = findBelowFloor(set, role, store.floors());
   if (error !== undefined) throw error;

@@ -1,5 +1,5 @@
-// Verdicts on kept releases, remembered as long as the trusted metadata is the same: a poll that finds nothing new
-// verifies no signature again, and what many releases need of one role is parsed once. Owns no rule of trust.
+// Caches the verdicts on retained releases while the trusted metadata is the same: a poll without a change verifies no signature
+// again, and a role that many releases need is parsed once.
 import {
   type KeptRole,
   type ReleaseProof,
@@ -12,7 +12,7 @@ import type { ParsedFile } from '../core/tuf/tuf-metadata.js';
 
 type StoredRole = (name: string) => Uint8Array | undefined;
 
-/** @param stored the bytes that the host keeps for a delegated role */
+/** @param stored returns the stored bytes of a delegated role */
 export function rememberVerdicts(stored: StoredRole): (set: TrustedSet, proof: ReleaseProof) => StillVerdict {
   let judgedBy: Pick<TrustedSet, 'root' | 'targets' | 'delegated'> | undefined;
   let known = new Map<string, StillVerdict>();
@@ -28,13 +28,13 @@ export function rememberVerdicts(stored: StoredRole): (set: TrustedSet, proof: R
     const key = JSON.stringify([proof.path, proof.sha256, proof.length, proof.role, proof.evidence]);
     const kept: KeptRole = (name) => set.delegated?.get(name) ?? recall(name);
     const verdict = known.get(key) ?? stillVerifies(set, proof, kept);
-    // A record that does not verify is renewed, so a verdict on the record alone is remembered only if it verifies.
+    // A record that does not verify may be renewed, so that a negative verdict on a record is not cached.
     if (proof.evidence === undefined || verdict.kind === 'verifies') known.set(key, verdict);
     return verdict;
   };
 }
 
-/** Keeps no more than a search may weigh beside its greatest file: parsed, they take ten times that. */
+/** Caches at most the bytes that a search may use without its greatest file, because parsed files take ten times their size. */
 function rememberFiles(stored: StoredRole): KeptRole {
   const held = new Map<string, ParsedFile<'targets'> | undefined>();
   let heldBytes = 0;

@@ -1,6 +1,6 @@
-// The TUF client as the rest of Writ sees it: refresh, look, find, stream. Owns what is kept between refreshes
-// and when it is persisted; the order of requests is refresh's, the rules are trusted-set's. One refresh at a
-// time; the caller holds the lock of the state directory.
+// The TUF client for other modules: refresh, status, search and download. Keeps the trusted set between refreshes and stores its
+// changes. refresh.ts has the order of requests, trusted-set.ts the rules. One refresh at a time; the caller holds the lock of the
+// state directory.
 import { isWritError, WritError } from '../core/errors.js';
 import {
   defaultMetadataLimits,
@@ -39,10 +39,7 @@ import {
 } from './trust-report.js';
 
 export interface RefreshOptions {
-  /**
-   * `no` asks for the timestamp itself even if its ETag is known, and those mirrors too that asked for quiet;
-   * `yes` by default.
-   */
+  /** `no`: request the timestamp without its ETag, and also from mirrors that sent a Retry-After. `yes` by default. */
   readonly conditional?: 'yes' | 'no';
   readonly signal?: AbortSignal;
 }
@@ -51,64 +48,67 @@ export interface RepositoryClient {
   /** The first mirror. */
   readonly source: RepositorySource;
   /**
-   * Brings trust up to date (specification 5.1 to 5.6), with one fixed time. What was accepted before a failure
-   * stays accepted and stored, so that the next mirror, or the next refresh, goes on from there.
-   * @throws WritError every code of the trust and transport sections, ROOT_MISSING, ROOT_NOT_LINKED, and DISK_*
+   * Refreshes the metadata (specification 5.1 to 5.6) with one fixed time. Files that were accepted before a failure stay stored, so
+   * that the next mirror or refresh continues after them.
+   * @throws WritError each code of trust and transport, ROOT_MISSING, ROOT_NOT_LINKED, and DISK_*
    */
   refresh(options?: RefreshOptions): Promise<RefreshResult>;
-  /** What is trusted now, without the network and without a write; undefined before the first refresh. */
+  /** The trusted metadata, without network and without a write; undefined before the first refresh. */
   status(): TrustStatus | undefined;
   /**
-   * A target of any publisher: looked for in the trusted targets, then in the roles they delegate to. A delegated
-   * role is fetched when it is first needed and whenever the snapshot names another one, and must be fresh at
-   * every call; its trouble is that of the paths on its way alone.
-   * @returns undefined if no role lists it, or nothing is trusted yet
-   * @throws WritError DELEGATION_LIMIT, every code of trust (naming the role) and of transport
+   * Finds a target of any publisher, in the trusted targets and then in the delegated roles. A delegated role is fetched when it is
+   * first needed, and when the snapshot lists another version. It must not have expired at any call. Its failure affects only
+   * searches that need it.
+   * @returns undefined if no role lists it, or before the first refresh
+   * @throws WritError DELEGATION_LIMIT, each code of trust (with the role) and of transport
    */
   find(path: string, options?: TargetOptions): Promise<FoundFile | undefined>;
   /**
-   * Everything that the repository offers; it fetches every delegated role.
-   * @returns undefined if nothing is trusted yet
+   * Lists all targets of the repository; fetches all delegated roles.
+   * @returns undefined before the first refresh
    * @throws WritError as find
    */
   list(options?: TargetOptions): Promise<TargetList | undefined>;
-  /** The head of a channel, found the same way. @throws WritError TARGET_MALFORMED, and as find */
+  /**
+   * The head of a channel, found as by `find`.
+   * @throws WritError TARGET_MALFORMED, and as find
+   */
   target(bundle: string, channel: string, options?: TargetOptions): Promise<SignedTarget | undefined>;
   /**
-   * As target, from what is stored, whether or not it has expired: without the network and without a write.
+   * As target, from the stored files and regardless of expiry, without network and without a write.
    * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
    */
   knownTarget(bundle: string, channel: string): SignedTarget | undefined;
   /**
-   * Whether a kept release is vouched for by the keys of today; expiry is not asked.
-   * @returns undefined before the first refresh: then nobody can say
+   * Whether current keys sign a retained release; expiry is ignored.
+   * @returns undefined before the first refresh
    */
   stillVerifies(proof: ReleaseProof): StillVerdict | undefined;
   /**
-   * Yields exactly `target.length` bytes of one mirror; the caller digests.
+   * Yields exactly `target.length` bytes from one mirror; the caller verifies the digest.
    * @throws WritError as RepositorySource.stream
    */
   streamTarget(target: FoundFile): AsyncIterable<Buffer>;
   /**
-   * Lets `receive` take a target from one mirror after the other, until it is content with what it got.
-   * @returns the mirrors that it was not content with
+   * Downloads a target with `receive` from one mirror after the other, until `receive` accepts it.
+   * @returns the failures of the mirrors before
    * @throws WritError of `receive`
    */
   download(target: SignedTarget, receive: Receive, signal?: AbortSignal): Promise<readonly MirrorFailure[]>;
-  /** What became of each mirror, in the order of the configuration. */
+  /** The state of each mirror, in the order of the configuration. */
   mirrors(): readonly MirrorStatus[];
   close(): Promise<void>;
 }
 
 export interface TargetOptions {
   readonly signal?: AbortSignal;
-  /** Called for each mirror that failed before another one brought a delegated role. */
+  /** Called for each mirror that failed before another one sent a delegated role. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
 }
 
 export interface RepositoryClientOptions {
   readonly source: RepositorySource;
-  /** Further places of the same repository, asked in this order when those before them fail. */
+  /** Further mirrors of the repository, tried in this order after the first one. */
   readonly mirrors?: readonly RepositorySource[];
   readonly store: TrustStore;
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export interface RepositoryClientOptions {
   readonly transport?: TransportLimits;
 }
 
-/** Opens a client; nothing is read, asked or written before its first use. */
+/** Opens a client. It reads, requests and writes nothing before its first use. */
 export function openRepositoryClient(options: RepositoryClientOptions): RepositoryClient {
   const { source, store, clock } = options;
   const { limits = defaultMetadataLimits, transport = defaultTransportLimits } = options;
@@ -126,15 +126,15 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   const view = openView(mirrors, source);
   const { load, accept, isNew } = openTrusted(store);
   const verdicts = rememberVerdicts(store.loadDelegated);
-  /** @returns undefined as long as there are no targets to begin a search with */
+  /** @returns undefined while there are no targets to search */
   const loader = ({ signal, onMirrorFailed }: TargetOptions): LoadRole | undefined => {
     if (isNew() || load().targets === undefined) return undefined;
-    // One update is judged at one time (5.1), its delegated roles too.
+    // One update uses one fixed time (5.1), also for its delegated roles.
     const nowMs = view.atMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
     const leftMs = startSearchDeadline(clock, transport.refreshTimeoutMs);
     return async (wanted) => {
-      // Kept files are judged before a mirror is asked: no mirror is to blame for what they are.
+      // Stored files are verified before a mirror is used, because a mirror does not cause their errors.
       const kept = recallDelegated(context, wanted);
       if (kept !== undefined) return kept;
       const timeoutMs = leftMs(wanted.role.name);
@@ -156,7 +156,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     source,
     refresh: async ({ conditional = 'yes', signal } = {}) => {
       const before = load();
-      // At first use this puts the bootstrap root into the history; after a crash it heals root.json.
+      // Stores the bootstrap root in the history at the first use, and restores a lost root.json after a crash.
       store.saveRoot(before.root.signed.version, before.root.bytes);
       const refreshFrom = async (from: RepositorySource, until: AbortSignal) => {
         const nowMs = clock.nowMs();
@@ -194,7 +194,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   };
 }
 
-/** @throws what `refresh` throws, with the clock of this host in it where that is the cause */
+/** @throws the exceptions of `refresh`, with the clock of this host if it is the cause */
 async function withClockAtFailure<T>(from: RepositorySource, refresh: () => Promise<T>): Promise<T> {
   try {
     return await refresh();
@@ -203,7 +203,7 @@ async function withClockAtFailure<T>(from: RepositorySource, refresh: () => Prom
   }
 }
 
-/** What is trusted: read at the first question, and stored with every change. */
+/** The trusted set: read at its first use, stored at each change. */
 function openTrusted(store: TrustStore) {
   let trusted: TrustedSet | undefined;
   const load = (): TrustedSet => {
@@ -218,8 +218,8 @@ function openTrusted(store: TrustStore) {
 }
 
 /**
- * One time for all roles of a search: through 32 of them, each as slow as it may be, it would take half an hour.
- * @returns what is left before a role is asked for, or throws DOWNLOAD_TIMEOUT
+ * One deadline for all roles of a search, because 32 slow ones could take half an hour.
+ * @returns the remaining milliseconds before a role is requested; throws DOWNLOAD_TIMEOUT if none are left
  */
 function startSearchDeadline(clock: Clock, timeoutMs: number): (role: string) => number {
   const endMs = clock.monotonicMs() + timeoutMs;
@@ -232,11 +232,11 @@ function startSearchDeadline(clock: Clock, timeoutMs: number): (role: string) =>
 }
 
 interface View {
-  /** Whose metadata is in use. */
+  /** The mirror with the metadata in use. */
   from: RepositorySource;
-  /** When the last refresh began; undefined before the first one of this process. */
+  /** Begin of the last refresh; undefined before the first one of this process. */
   atMs: number | undefined;
-  /** Called with the error when no mirror has what it names; throws the error. */
+  /** Called with the error if no mirror has a file that this metadata lists; rethrows the error. */
   leave(error: unknown): never;
 }
 
@@ -252,16 +252,19 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
   return view;
 }
 
-/** A server whose clock was set back signs an older time: the greatest one seen is kept beside its timestamp. */
+/**
+ * The clock floor that is stored in addition to the timestamp, because a server whose clock was set back signs an older time;
+ * undefined if the timestamp has the greatest time.
+ */
 function separateClockFloor(set: TrustedSet): number | undefined {
   const { clockFloorMs = 0, timestamp } = set;
   return clockFloorMs > (signedAtMsOf(timestamp) ?? 0) ? clockFloorMs : undefined;
 }
 
-/** Everything in a set has been verified; what did not change is not even looked at. */
+/** Stores the files that changed. All files of a set are verified. */
 function persistChanges(store: TrustStore, before: TrustedSet, next: TrustedSet): void {
   if (next.root !== before.root) store.saveRoot(next.root.signed.version, next.root.bytes);
-  // Before the timestamp: a crash in between leaves a floor that is true all the same.
+  // Before the timestamp: after a crash in between, the stored floor is still correct.
   if (next.timestamp !== before.timestamp) store.saveClockFloor(separateClockFloor(next));
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
     const file = next[role];

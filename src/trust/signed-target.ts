@@ -1,5 +1,5 @@
-// A release as the signed targets describe it: all that an agent decides on before a byte of the archive is
-// fetched. Owns the way from a target entry to the path, length and digest of the archive.
+// A release as the signed targets describe it: the facts on which an agent decides before it fetches the archive. Derives path,
+// length and digest of the archive from a target entry.
 import { WritError } from '../core/errors.js';
 import { type Digest, deltaPath, digestFromHex, digestHex } from '../core/names.js';
 import type { DeltaInfo } from '../core/release/deltas.js';
@@ -10,14 +10,14 @@ import { recallFile, requireTrusted, type TrustedSet } from '../core/tuf/trusted
 import type { TargetFile } from '../core/tuf/tuf-metadata.js';
 import { encodePath } from './sources/source-path.js';
 
-/** A file of any publisher that the trusted metadata lists. */
+/** A target of any publisher that the trusted metadata lists. */
 export interface FoundFile {
-  /** As the targets name it; ours are `<bundle>/<channel>.tar.br`. */
+  /** Target path; Writ publishes `<bundle>/<channel>.tar.br`. */
   readonly path: string;
   readonly file: TargetFile;
-  /** Where the repository has it, as a path for RepositorySource. */
+  /** Path in the repository, for RepositorySource. */
   readonly archivePath: string;
-  /** Bytes. */
+  /** In bytes. */
   readonly length: number;
   readonly vouchedBy: Vouchers;
 }
@@ -27,18 +27,18 @@ export interface SignedTarget extends FoundFile {
   readonly digest: Digest;
 }
 
-/** The metadata that vouches for a target, byte for byte: part of the release record. */
+/** The exact bytes of the metadata that proves a target: part of the release record. */
 export interface Vouchers {
-  /** Name of the role that lists the target. */
+  /** Name of the role that signed the entry. */
   readonly role: string;
-  /** That role's file. */
+  /** File of that role. */
   readonly bytes: Uint8Array;
   readonly rootVersion: number;
   /** From the top-level targets to that role: each file delegates to the next. */
   readonly chain: readonly { readonly role: string; readonly bytes: Uint8Array }[];
 }
 
-/** @returns where its archive lies, how long it is, and which files vouch for it, from the targets on */
+/** @returns the path and length of its archive, and the metadata that proves it, from the top-level targets on */
 export function describeFound(set: TrustedSet, { path, file, chain }: FoundTarget): FoundFile {
   const archivePath = targetLocation(set, path, file);
   return { path, file, archivePath, length: file.length, vouchedBy: vouchersOf(set, chain) };
@@ -50,8 +50,8 @@ interface ChannelName {
 }
 
 /**
- * Reads what Writ needs from a target that was found.
- * @throws WritError TARGET_MALFORMED when the entry lacks it, has a serial above the bound, or names another bundle
+ * Parses the release of a found target.
+ * @throws WritError TARGET_MALFORMED if a member is missing, the serial is above the bound, or the entry is of another bundle
  */
 export function readSignedTarget(found: FoundFile, name: ChannelName): SignedTarget {
   const target = parseSignedTarget(found, name);
@@ -63,7 +63,7 @@ export function readSignedTarget(found: FoundFile, name: ChannelName): SignedTar
 function parseSignedTarget(found: FoundFile, { bundle, channel }: ChannelName): SignedTarget {
   const { path, file } = found;
   const release = parseReleaseInfo(file.custom, path);
-  // One bundle's well-signed entry under another's name: the wrong policy on the right host.
+  // A signed entry of one bundle under the path of another would give a host the wrong policy.
   if (release.bundle !== bundle || release.channel !== channel) throw malformed(path, 'bundle or channel');
   const digest = digestFromHex(file.hashes['sha256']);
   if (digest === undefined) throw malformed(path, 'hashes.sha256');
@@ -71,8 +71,8 @@ function parseSignedTarget(found: FoundFile, { bundle, channel }: ChannelName): 
 }
 
 /**
- * Reads a target back from metadata that was kept with it; whether keys of today vouch for that is asked elsewhere.
- * @returns undefined when the metadata cannot be read, or does not list it
+ * Reads a target from the metadata in its record. The caller decides whether current keys sign it.
+ * @returns undefined if the metadata cannot be read or does not list it
  * @throws WritError TARGET_MALFORMED
  */
 export function recallSignedTarget(
@@ -83,13 +83,13 @@ export function recallSignedTarget(
   const targets = recallFile(vouchedBy.bytes, 'targets', vouchedBy.role)?.signed.targets ?? {};
   const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
   if (file === undefined) return undefined;
-  // What Writ publishes has consistent snapshots: elsewhere only the kept archive can be had.
+  // Writ publishes with consistent snapshots. From other repositories only the retained archive is available.
   const archivePath = locationOf(path, file.hashes['sha256']);
-  // Without the bound on serials: Writ 0.1.0 activated releases above it.
+  // Without the bound on serials, because Writ 0.1.0 activated releases above it.
   return parseSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
 }
 
-/** @returns where the repository has a delta of this release, for RepositorySource */
+/** @returns the path of a delta of this release, for RepositorySource */
 export function deltaLocation({ release }: Pick<SignedTarget, 'release'>, { digest }: DeltaInfo): string {
   return locationOf(deltaPath(release.bundle, release.channel), digestHex(digest));
 }
@@ -105,8 +105,8 @@ function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
 }
 
 /**
- * @returns where the repository has a target, for RepositorySource: consistent snapshots put a digest before the
- *   last part of the name (specification 5.7.3)
+ * @returns the path of a target in the repository, for RepositorySource. With consistent snapshots a digest precedes the last part
+ *   of the name (specification 5.7.3).
  */
 function targetLocation(set: TrustedSet, path: string, file: TargetFile): string {
   const isConsistent = set.root.signed.consistent_snapshot === true;

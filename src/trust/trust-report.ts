@@ -1,4 +1,4 @@
-// What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
+// The result of a refresh and the status of the trust store: versions, expiries, and warnings about the clock. Pure.
 import { isWritError, WritError } from '../core/errors.js';
 import { timeLeft } from '../core/text/iso-time.js';
 import { signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
@@ -12,13 +12,13 @@ export interface RoleStatus {
 }
 
 export interface TrustStatus {
-  /** Roles that are trusted now; after a first refresh that failed, some are absent. */
+  /** The trusted roles; some are missing after a first refresh that failed. */
   readonly roles: Readonly<Partial<Record<TopLevelRole, RoleStatus>>>;
-  /** Delegated roles that were needed and are at hand, by name; absent without any. */
+  /** Loaded delegated roles, by name; undefined without any. */
   readonly delegated?: Readonly<Record<string, RoleStatus>>;
-  /** When the server signed the timestamp in use, epoch milliseconds; absent with other publishers. */
+  /** When the server signed the timestamp in use, epoch milliseconds; undefined from other publishers. */
   readonly signedAtMs?: number;
-  /** Greatest `signedAt` accepted, epoch milliseconds: the world is at least that old. */
+  /** Greatest accepted `signedAt`, epoch milliseconds: the real time cannot be earlier. */
   readonly clockFloorMs?: number;
 }
 
@@ -29,20 +29,20 @@ interface RefreshWarning {
 }
 
 export interface RefreshResult {
-  /** Root, snapshot or targets are new since this refresh began; what to do about it is the caller's to compare. */
+  /** True if root, snapshot or targets changed in this refresh; the caller compares what it needs. */
   readonly changed: boolean;
   readonly warnings: readonly RefreshWarning[];
   readonly roles: Readonly<Record<TopLevelRole, RoleStatus>>;
   readonly signedAtMs?: number;
-  /** To the mirror that it came from. */
+  /** Number of requests to the mirror that succeeded. */
   readonly requests: number;
-  /** URL of the mirror that it came from. */
+  /** URL of the mirror that succeeded. */
   readonly mirror: string;
-  /** Mirrors that were tried before, and failed. */
+  /** Failures of the mirrors before it. */
   readonly failures: readonly MirrorFailure[];
 }
 
-/** @returns versions and ends of life of what is trusted now */
+/** @returns versions and expiries of the trusted roles */
 export function describeTrust(set: TrustedSet): TrustStatus {
   const roles = topLevelRoles.flatMap((role) => {
     const file = set[role];
@@ -59,7 +59,7 @@ export function describeTrust(set: TrustedSet): TrustStatus {
   };
 }
 
-/** A role that the snapshot no longer names as it is here is of no use, and of no interest. */
+/** Leaves out roles whose version the snapshot no longer lists. */
 function delegatedOf({ delegated, snapshot }: TrustedSet): (readonly [string, RoleStatus])[] {
   const meta = snapshot?.signed.meta ?? {};
   return [...(delegated ?? [])].flatMap(([name, file]) => {
@@ -72,7 +72,7 @@ function statusOf({ signed, expiresAtMs }: ParsedFile<TopLevelRole>): RoleStatus
   return { version: signed.version, expiresAtMs };
 }
 
-/** @returns what a refresh that succeeded tells, with a warning where the clock of the host is behind */
+/** @returns the result of a successful refresh, with a warning if the clock of the host is behind */
 export function describeRefresh(
   before: TrustedSet,
   { after, nowMs, requests }: { after: TrustedSet; nowMs: number; requests: number },
@@ -80,7 +80,7 @@ export function describeRefresh(
   const status = describeTrust(after);
   return {
     ...status,
-    // A refresh that ended well has all four.
+    // All four exist after a successful refresh.
     roles: status.roles as RefreshResult['roles'],
     changed: (['root', 'snapshot', 'targets'] as const).some((role) => after[role] !== before[role]),
     warnings: clockWarnings(after.clockFloorMs, nowMs),
@@ -88,10 +88,10 @@ export function describeRefresh(
   };
 }
 
-/** Server and host may disagree a little without anything being wrong; the floor counts all the same. */
+/** Differences of the clocks up to this are normal; the clock floor applies in any case. */
 const maxClockSkewMs = 60_000;
 
-/** @returns what is wrong with a clock that says `nowMs`, if anything */
+/** @returns a warning if a clock at `nowMs` is behind the clock floor */
 export function clockWarnings(clockFloorMs: number | undefined, nowMs: number): readonly RefreshWarning[] {
   if (clockFloorMs === undefined) return [];
   const behindMs = clockFloorMs - nowMs;
@@ -102,8 +102,9 @@ export function clockWarnings(clockFloorMs: number | undefined, nowMs: number): 
 }
 
 /**
- * Names the clock first where by the server's time nothing has expired. The server's time is not signed: it changes a text, never a code.
- * @param aheadMs this host's clock minus the server's
+ * Adds the clock of this host to an expiry error if nothing has expired by the clock of the server. The server does not sign its
+ * clock, so that it changes a text and never a code.
+ * @param aheadMs clock of this host minus clock of the server
  */
 export function withClock(error: unknown, aheadMs: number | undefined): unknown {
   if (!isWritError(error) || error.code !== 'METADATA_EXPIRED' || aheadMs === undefined) return error;

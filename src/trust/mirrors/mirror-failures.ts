@@ -1,8 +1,8 @@
-// What is told of mirrors that failed: which errors another mirror can make good, and the one error for when none could.
-// Pure. The code that says most comes first: an attack must not hide behind a mirror that is merely down.
+// The failures of mirrors: which errors another mirror may not have, and the one error if all mirrors failed. It has the code with
+// the highest severity, so that an attack is not hidden by a mirror that is merely down. Pure.
 import { type ErrorCode, isWritError, toWritError, WritError } from '../../core/errors.js';
 
-/** One mirror that was left for the next one. */
+/** The failure of one mirror, after which the next was tried. */
 export interface MirrorFailure {
   /** URL of the mirror. */
   readonly mirror: string;
@@ -10,15 +10,15 @@ export interface MirrorFailure {
 }
 
 /**
- * Our own side, or a person who wants it to end: the same on every mirror. What is not here, a crash of our own
- * parser included, sends a reader on, or one mirror could stop a host.
+ * Errors of this host, and interruptions: the same for each mirror. All other errors, also a bug in a parser, lead to the next
+ * mirror, because otherwise one mirror could stop a host.
  */
 const mirrorIndependentCodes: ReadonlySet<ErrorCode> = new Set([
   'INTERRUPTED',
   'ROOT_MISSING',
   'ROOT_UNUSABLE',
   'TRUST_STORE_DAMAGED',
-  // Every root of the chain was validly signed: it is the repository that has so many.
+  // The signatures of all these roots are valid: the repository has too many.
   'ROOT_CHAIN_TOO_LONG',
   'ARCHIVE_LIMIT',
   'DISK_FULL',
@@ -27,12 +27,12 @@ const mirrorIndependentCodes: ReadonlySet<ErrorCode> = new Set([
   'DISK_FAILED',
 ]);
 
-/** @returns true if the next mirror is worth asking */
+/** @returns true if the next mirror may not have this error */
 export function canOtherMirrorHelp(error: WritError): boolean {
   return !mirrorIndependentCodes.has(error.code);
 }
 
-/** From what says least; a code that is not here, as a bad signature, says most. */
+/** From the lowest severity; a code that is not listed, as of a bad signature, has the highest. */
 const codesBySeverity: readonly ErrorCode[] = [
   'SERVER_BUSY',
   'SERVER_UNREACHABLE',
@@ -57,9 +57,9 @@ function severityOf({ error }: MirrorFailure): number {
 }
 
 /**
- * @param failures of every mirror, in the order in which they were tried; at least one
- * @returns the only one as it is; of several the one that says most, naming all. SERVER_BUSY only if every mirror
- *   asked for quiet: then with the shortest time
+ * @param failures of each mirror in the order of the attempts, at least one
+ * @returns the error of a single mirror unchanged; of several, the one with the highest severity, with all mirrors in its text.
+ *   SERVER_BUSY only if each mirror sent a Retry-After: then with the shortest one
  */
 export function joinFailures(failures: readonly MirrorFailure[]): WritError {
   const [first, ...others] = failures;
@@ -81,19 +81,22 @@ export function joinFailures(failures: readonly MirrorFailure[]): WritError {
   });
 }
 
-/** @returns how long the mirror asked to be left alone, in milliseconds */
+/** @returns the Retry-After of the mirror in milliseconds; undefined without one */
 export function retryAfterMsOf(error: WritError): number | undefined {
   const { retryAfterMs } = error.facts;
   return error.code === 'SERVER_BUSY' && typeof retryAfterMs === 'number' ? retryAfterMs : undefined;
 }
 
-/** @returns the failure as a warning of a cycle that another mirror saved */
+/** @returns the failure as a warning of a cycle in which another mirror succeeded */
 export function mirrorWarning({ mirror, error }: MirrorFailure): WritError {
   const { code, message, facts, hint } = error;
   return new WritError(code, `mirror ${mirror}: ${message}`, { facts: { ...facts, mirror }, hint });
 }
 
-/** @param deadline of this mirror alone. @returns what happened, where a reader only saw that it was interrupted */
+/**
+ * @param deadline of this mirror only
+ * @returns the error of an attempt: the reason of the deadline if that interrupted it
+ */
 export function errorOfMirror(
   thrown: unknown,
   deadline: AbortSignal,

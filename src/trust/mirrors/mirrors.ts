@@ -1,5 +1,5 @@
-// The mirrors of one repository: which is asked first, when the next one is, and what is remembered of them while
-// the process lives. Owns order and deadlines; knows no role, key or digest: who asks judges what a mirror brings.
+// The mirrors of one repository: their order, their deadlines and their state while the process runs. Knows no roles, keys or
+// digests; the caller verifies what a mirror sends.
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { startDeadline } from '../../platform/time/deadline.js';
@@ -14,29 +14,29 @@ import {
 } from './mirror-failures.js';
 
 export interface AttemptOptions {
-  /** For all that one mirror is asked in this attempt, in milliseconds. */
+  /** Timeout for all requests to one mirror in this attempt, in milliseconds. */
   readonly timeoutMs: number;
-  /** The same while another mirror is left: a slow mirror must not hold a host up for long. */
+  /** Timeout while another mirror is left, because a slow mirror must not delay a host for long. */
   readonly patienceMs: number;
-  /** `all` asks those too that wanted to be left alone for a while (Retry-After); `due` by default. */
+  /** `all`: also try mirrors that sent a Retry-After; `due` by default. */
   readonly ask?: 'due' | 'all';
   readonly signal: AbortSignal | undefined;
 }
 
 export interface Attempted<Value> {
   readonly value: Value;
-  /** The mirror that it came from. */
+  /** URL of the mirror that succeeded. */
   readonly mirror: string;
-  /** Those that were tried before it. */
+  /** Failures of the mirrors before it. */
   readonly failures: readonly MirrorFailure[];
 }
 
 export interface MirrorStatus {
   readonly url: string;
-  /** `used`: the last one that something came from. `failed`: when it was last asked. */
+  /** `used`: the last mirror that sent a file. `failed`: its last attempt failed. */
   readonly state: 'used' | 'failed' | 'idle';
   readonly code?: ErrorCode;
-  /** Epoch milliseconds: since when it fails. */
+  /** Epoch milliseconds: the first of the consecutive failures. */
   readonly sinceMs?: number;
 }
 
@@ -48,24 +48,24 @@ export type Act<Value> = (
 
 export interface Mirrors {
   /**
-   * Asks one mirror after the other until `act` succeeds. What `act` has kept from one that failed is its own
-   * affair; it must end when its signal aborts.
-   * @param act is told whether another mirror is left for when this one fails
-   * @throws WritError of the only mirror as it is; of several the code that says most, with `facts.mirrors`
+   * Tries one mirror after the other until `act` succeeds. `act` must end when its signal aborts, and handles what it received from
+   * a mirror that failed.
+   * @param act is called with whether another mirror is left
+   * @throws WritError of a single mirror unchanged; of several, the one with the highest severity, with `facts.mirrors`
    */
   attempt<Value>(act: Act<Value>, options: AttemptOptions): Promise<Attempted<Value>>;
   /**
-   * Called when no mirror has what the metadata of this one names: it is asked after all others for a while. Or one that
-   * shows a view of days ago, and withholds what nobody else keeps any more, would block updates for ever.
+   * Called if no mirror has a file that the metadata of this one lists: it is tried last for a while. Otherwise a mirror with
+   * metadata of some days ago could block updates forever: its files are not on other mirrors any more, and it withholds them.
    */
   leave(source: RepositorySource): void;
-  /** The one that is asked first now. */
+  /** The mirror that is tried first now. */
   preferred(): RepositorySource;
   status(): readonly MirrorStatus[];
   close(): Promise<void>;
 }
 
-/** One that failed is asked last for so long; then the order of the configuration holds again. */
+/** How long a mirror is tried last after a failure; then the order of the configuration applies again. */
 const restMs = 600_000;
 
 interface Mirror {
@@ -73,7 +73,7 @@ interface Mirror {
   state: MirrorStatus['state'];
   code?: ErrorCode | undefined;
   sinceMs?: number | undefined;
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds, as `quietUntilMs`. */
   restsUntilMs: number;
   quietUntilMs: number;
 }
@@ -89,7 +89,7 @@ export function openMirrors(
     attempt: (act, options) => attemptEach(mirrors, clock, act, options),
     leave: (source) => {
       const left = mirrors.find((one) => one.source === source);
-      // Longer than those that only failed beside it.
+      // Longer than for mirrors that only failed.
       if (left !== undefined) left.restsUntilMs = clock.monotonicMs() + 2 * restMs;
     },
     preferred: () => (inOrder(mirrors, clock)[0] ?? (first as Mirror)).source,
@@ -134,7 +134,7 @@ async function attemptEach<Value>(
   throw joinFailures([...failures, ...skippedMirrors(order, asked, clock)]);
 }
 
-/** Those that failed a short while ago come last, the last of them last; otherwise the order of the configuration. */
+/** The order of the configuration, followed by mirrors that failed recently, the last failure last. */
 function inOrder(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
   const nowMs = clock.monotonicMs();
   const rests = (mirror: Mirror): boolean => mirror.restsUntilMs > nowMs;
@@ -142,7 +142,7 @@ function inOrder(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
   return [...mirrors.filter((one) => !rests(one)), ...resting];
 }
 
-/** Who asked for quiet gets it while there is another one to ask. */
+/** Leaves out mirrors within a Retry-After while there is another one. */
 function withoutDelayed(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
   const due = mirrors.filter((one) => quietMs(one, clock) === 0);
   return due.length === 0 ? mirrors : due;
@@ -152,7 +152,7 @@ function quietMs({ quietUntilMs }: Mirror, clock: Clock): number {
   return Math.max(quietUntilMs - clock.monotonicMs(), 0);
 }
 
-/** When all that were asked have failed, the others are named too. */
+/** The mirrors that were not tried, for the error if all others failed. */
 function skippedMirrors(order: readonly Mirror[], asked: readonly Mirror[], clock: Clock): MirrorFailure[] {
   return order
     .filter((one) => !asked.includes(one))

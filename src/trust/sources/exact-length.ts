@@ -1,9 +1,9 @@
-// Holds a stream to its signed length: not a byte more (endless data), not a byte less (a cut).
+// Requires that a stream has exactly its signed length: rejects endless data and truncation.
 import { WritError } from '../../core/errors.js';
 
 /**
- * @param exact how many bytes have to come, and for the error, what is read
- * @throws WritError DOWNLOAD_TOO_LARGE before a byte too much is handed on, DOWNLOAD_TRUNCATED at an early end
+ * @param exact expected number of bytes, and the name of the file for the error
+ * @throws WritError DOWNLOAD_TOO_LARGE before it yields a byte too many; DOWNLOAD_TRUNCATED at an early end
  */
 export async function* exactLength(
   chunks: AsyncIterable<Buffer>,
@@ -18,7 +18,10 @@ export async function* exactLength(
   if (actual < expected) throw truncated(what, expected, actual);
 }
 
-/** Reads a body of at most maxBytes into memory. @throws WritError DOWNLOAD_TOO_LARGE */
+/**
+ * Reads a body of at most maxBytes into memory.
+ * @throws WritError DOWNLOAD_TOO_LARGE
+ */
 export async function readBounded(
   chunks: AsyncIterable<Buffer>,
   maxBytes: number,

@@ -1,11 +1,14 @@
-// Which file an error of a fetch is about: its URL, for messages and facts. A query may hold a secret (a signed redirect), and so
-// may the name before an @: both are left out. Never changes a code.
+// Adds the URL of the file to an error of a fetch, without the query, which may contain a secret (a signed redirect), and without
+// user and password. Never changes a code.
 import { isWritError, WritError } from '../../core/errors.js';
 
-/** Codes of what came, or did not come, from a mirror; those of this host's disk and of its own end have no URL. */
+/** Codes of errors at a mirror. Errors of the local disk and interruptions have no URL. */
 const fetchCodes = /^(?:SERVER|PROXY|REDIRECT|DOWNLOAD|METADATA|SIGNATURE)_|^TARGET_MISSING$/;
 
-/** @returns what `act` returns. @throws what it throws; of a fetched file with `facts.url` */
+/**
+ * @returns the result of `act`
+ * @throws the exceptions of `act`, with `facts.url`
+ */
 export async function namingUrl<T>(url: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
@@ -14,7 +17,7 @@ export async function namingUrl<T>(url: string, act: () => T | Promise<T>): Prom
   }
 }
 
-/** @returns the error with `facts.url`, as the source named it or else this one, and without the secrets of a URL in it */
+/** @returns the error with `facts.url`, from the source or else from `url`, without secrets */
 export function withUrl(error: unknown, url: string): unknown {
   if (!isWritError(error) || !fetchCodes.test(error.code)) return error;
   const { code, hint, cause } = error;
@@ -30,7 +33,7 @@ export function withUrl(error: unknown, url: string): unknown {
   return new WritError(code, message, { facts, hint, cause });
 }
 
-/** @returns the text with `?...` in place of each query, and without names and passwords */
+/** @returns the text with `?...` in place of each query, and without users and passwords */
 export function plainUrls(text: string): string {
   return text
     .replace(/(https?:\/\/)[^\s/?#@]*@/gi, '$1')

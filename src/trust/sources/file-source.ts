@@ -1,5 +1,5 @@
-// A repository in a directory: a mounted stick, a mirror, the publisher's own tree. Owns what may be opened
-// there: regular files inside it, and nothing that could hang a read or lead out.
+// A repository in a directory: a USB stick, a mirror, or the publisher's own files. It opens only regular files inside of the
+// directory, so that no read blocks and no link leads outside.
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
@@ -12,7 +12,7 @@ const chunkBytes = 65_536;
 
 /**
  * @param directory absolute path of the repository
- * @param location as people wrote it, for messages
+ * @param location as the configuration has it, for messages
  */
 export function openFileSource(directory: string, location: string): RepositorySource {
   return {
@@ -76,15 +76,15 @@ async function* readChunks(handle: FileHandle, offset: number): AsyncGenerator<B
   }
 }
 
-/** @returns undefined if there is no such file in a repository that is there */
+/** @returns undefined if the file is absent and the repository exists */
 async function openInside(directory: string, path: string): Promise<OpenedFile | undefined> {
   const segments = decodePath(path);
   const full = join(directory, ...segments);
-  // An encoded slash would be one name to a web server and two to the file system.
+  // An encoded slash is a part of a name for a web server and a separator for the file system.
   if (segments.some((segment) => segment.includes('/'))) return undefined;
   try {
     await requireInside(directory, full);
-    // Opening a FIFO without O_NONBLOCK waits for a writer for ever.
+    // Opening a FIFO without O_NONBLOCK blocks until there is a writer.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     return await requireRegular(await open(full, flags), full);
   } catch (error) {
@@ -94,7 +94,7 @@ async function openInside(directory: string, path: string): Promise<OpenedFile |
   }
 }
 
-/** A link in the middle of the path could lead anywhere; O_NOFOLLOW looks at the last name only. */
+/** A link in a directory of the path could lead outside: O_NOFOLLOW checks only the last name. */
 async function requireInside(directory: string, full: string): Promise<void> {
   const top = await realpath(directory);
   const parent = await realpath(dirname(full));
@@ -109,7 +109,7 @@ async function requireRegular(handle: FileHandle, path: string): Promise<OpenedF
   throw notAFile(path, 'is not a regular file');
 }
 
-/** A stick that is not mounted is a server that is down, not an empty repository. */
+/** A USB stick that is not mounted is an unreachable server, not an empty repository. */
 async function requireRepository(directory: string): Promise<void> {
   const status = await stat(directory).catch(() => undefined);
   if (status?.isDirectory()) return;

@@ -1,5 +1,5 @@
-// A repository on any web server: whole metadata files, conditional where an ETag is known, and targets as
-// streams that go on where they were cut, as far as range-rules allows.
+// A repository on any web server: complete metadata files, with If-None-Match if an ETag is known, and targets as streams that are
+// resumed after an interruption (range-rules.ts).
 import { WritError } from '../../core/errors.js';
 import {
   type HttpExchange,
@@ -41,7 +41,7 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
       }
     },
     stream: async function* (path, { length, offset = 0, etag, onBegin, signal }) {
-      // Nothing is left to fetch, and a range that begins at the end is an error to every server.
+      // The file is complete, and a range that begins at the end is an error for every server.
       if (offset >= length) return;
       const url = `${baseUrl.href}${path}`;
       const transfer = async function* (wanted: WantedRange): AsyncGenerator<Buffer> {
@@ -59,7 +59,7 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
         } finally {
           await exchange.end();
         }
-        // Without a range no answer leads here again.
+        // A response without a range never has the verdict `anew`.
         yield* transfer({ length, offset: 0 });
       };
       yield* transfer({ length, offset, etag });

@@ -1,15 +1,15 @@
-// Holds a body to a least pace: a byte every few seconds, each in a chunk of 15 kB that say nothing, ends no idle time, and would
-// take the whole deadline of an archive. Only the time counts in which bytes were waited for: a slow disk is nobody's fault.
+// Requires a minimum throughput of a body. A server that sends one byte every few seconds never reaches the idle timeout, and would
+// use the whole deadline of an archive. Only the time of waiting for bytes counts, because a slow disk is not a fault of the server.
 import { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 
 const windowMs = 60_000;
-/** Far below any line that an archive could be fetched over. */
+/** Far below the throughput of any network over which an archive can be fetched. */
 const minBytesPerSecond = 1000;
 
 /**
- * @param what is read, for the error
- * @throws WritError DOWNLOAD_TIMEOUT where a minute of waiting has brought less than 1 kB a second
+ * @param what name of the file, for the error
+ * @throws WritError DOWNLOAD_TIMEOUT if a minute of waiting has brought less than 1 kB per second
  */
 export async function* requireMinimumThroughput(
   chunks: AsyncIterable<Buffer>,

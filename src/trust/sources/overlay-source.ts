@@ -1,9 +1,8 @@
-// A source with some files laid over it: the publisher looks at its next repository through the eyes of a
-// client before the timestamp goes live.
+// A source with additional files: the publisher verifies its next repository as a client before it publishes the timestamp.
 import { exactLength, readBounded } from './exact-length.js';
 import type { RepositorySource } from './source.js';
 
-/** @param files by repository path, as `metadata/timestamp.json`; they hide those of the base */
+/** @param files by repository path, as `metadata/timestamp.json`; they replace those of the base */
 export function overlaySource(
   base: RepositorySource,
   files: ReadonlyMap<string, Uint8Array>,

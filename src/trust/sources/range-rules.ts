@@ -1,6 +1,6 @@
-// How a transfer asks to go on, and what the answer means: where its bytes begin, or that this server cannot go on from there.
-// Pure. A target's name holds its digest, so one name is one content: a server that names no version is asked for the rest all
-// the same. Where it names one, bytes of two versions are kept from being put together at all.
+// The range request that resumes a transfer, and the verdict on its response: where its bytes begin, or that this server cannot
+// resume it. A target has its digest in its name, so that a resumption is also requested without a version. If the server sends
+// ETags, bytes of two versions are never combined. Pure.
 import { WritError } from '../../core/errors.js';
 import type { HttpExchange } from '../../platform/net/http-client.js';
 import { targetMissing, tooLarge, truncated } from './exact-length.js';
@@ -8,9 +8,9 @@ import { targetMissing, tooLarge, truncated } from './exact-length.js';
 export interface WantedRange {
   /** Signed length of the whole file. */
   readonly length: number;
-  /** Bytes at its start that the caller has already. */
+  /** Number of bytes at the start that the caller has already. */
   readonly offset: number;
-  /** Of the version that they are of, as this server named it. */
+  /** ETag of the version of these bytes, as this server sent it. */
   readonly etag?: string | undefined;
 }
 
@@ -18,15 +18,18 @@ export type RangeResponse = Pick<HttpExchange, 'status' | 'contentLength' | 'hea
 
 export type BeginVerdict =
   | { readonly kind: 'begins'; readonly offset: number; readonly etag: string | undefined }
-  /** To be asked once more, for the whole. */
+  /** The whole file must be requested. */
   | { readonly kind: 'anew' };
 
-/** @returns undefined for none, a weak one (it may name two contents: RFC 9110, 13.1.5), and one of unreasonable length */
+/**
+ * @returns the strong ETag; undefined for none, for a weak one, which may have two contents (RFC 9110, 13.1.5), and for one that is
+ *   too long
+ */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{1,198}"$/.test(text) ? text : undefined;
 }
 
-/** @returns the headers that ask for what is missing */
+/** @returns the headers that request the missing bytes */
 export function rangeHeaders({ offset, etag }: WantedRange): Record<string, string> {
   if (offset === 0) return {};
   const version = strongEtag(etag);
@@ -35,7 +38,7 @@ export function rangeHeaders({ offset, etag }: WantedRange): Record<string, stri
 
 /**
  * @param url for messages
- * @throws WritError TARGET_MISSING; DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED for a declared length that was not signed; SERVER_ERROR
+ * @throws WritError TARGET_MISSING; DOWNLOAD_TOO_LARGE or DOWNLOAD_TRUNCATED for a declared length that was not signed; SERVER_ERROR
  */
 export function judgeResponse(answer: RangeResponse, wanted: WantedRange, url: string): BeginVerdict {
   const { length, offset } = wanted;
@@ -44,7 +47,7 @@ export function judgeResponse(answer: RangeResponse, wanted: WantedRange, url: s
     case 404:
       throw targetMissing(url);
     case 416:
-      // The file ends before the place where we want to go on: it is not the one that was signed, or what we have is not.
+      // The file ends before the offset: the file of the server or the bytes here are not the signed ones.
       if (offset === 0) throw truncated(url, length, 0);
       return { kind: 'anew' };
     case 200:
@@ -64,7 +67,10 @@ function requireDeclared({ contentLength }: RangeResponse, expected: number, url
   if (declared < expected) throw truncated(url, expected, declared);
 }
 
-/** A range of another version, another range, or several in parts would be glued to bytes that it does not belong to. */
+/**
+ * @returns true if the response is exactly the requested range of the same version: other bytes would be appended to those that they
+ *   do not belong to
+ */
 function isTheRest(answer: RangeResponse, { length, offset, etag }: WantedRange): boolean {
   const range = answer.header('content-range');
   const isAsked = [`${length}`, '*'].some((total) => range === `bytes ${offset}-${length - 1}/${total}`);

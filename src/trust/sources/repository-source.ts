@@ -1,5 +1,5 @@
-// Where a repository comes from: a web server, or a directory. A source brings bytes under a bound and proves
-// nothing about them; it knows neither roles nor keys.
+// Opens a repository on a web server or in a directory. A source sends bytes under a bound and verifies nothing; it knows no roles
+// and keys.
 import { fileURLToPath } from 'node:url';
 import { WritError } from '../../core/errors.js';
 import { defaultTransportLimits, type TransportLimits } from '../../core/limits.js';
@@ -11,20 +11,20 @@ import type { RepositorySource } from './source.js';
 
 export interface SourceOptions {
   readonly clock: Clock;
-  /** Of Writ, for the User-Agent. */
+  /** Version of Writ, for the User-Agent. */
   readonly version: string;
   readonly limits?: TransportLimits;
-  /** PEM of the authorities to trust in place of the system's; https only. */
+  /** PEM of the certificate authorities that replace those of the system; https only. */
   readonly ca?: string;
   /** Hosts that redirects may lead to, over https; see HttpOptions. */
   readonly redirects?: readonly string[];
-  /** Those of the environment by default. */
+  /** The proxies of the environment by default. */
   readonly proxies?: Proxies;
 }
 
 /**
- * @param location `http://`, `https://` or `file:///` URL of the repository's top; a slash at its end is implied
- * @throws WritError CONFIG_INVALID for anything else, or for a URL with user, query or fragment
+ * @param location `http://`, `https://` or `file:///` URL of the repository; a slash at its end may be missing
+ * @throws WritError CONFIG_INVALID for any other text, or for a URL with user, query or fragment
  */
 export function openRepositorySource(location: string, options: SourceOptions): RepositorySource {
   const url = parseLocation(location);
@@ -36,10 +36,10 @@ export function openRepositorySource(location: string, options: SourceOptions): 
 function parseLocation(location: string): URL {
   const url = URL.canParse(location) ? new URL(location) : undefined;
   const known = url !== undefined && ['http:', 'https:', 'file:'].includes(url.protocol);
-  // An encoded slash in a file URL is one name that no file can have.
+  // No file can have a name with an encoded slash.
   const isFile = url?.protocol === 'file:';
   const odd = isFile && (url?.host !== '' || /%2f|%00/i.test(url?.pathname ?? ''));
-  // A password in a URL ends up in logs; a query would be lost before the path.
+  // A password in a URL would be logged; a query would be lost when a path is appended.
   const extra = url === undefined ? '' : `${url.username}${url.password}${url.search}${url.hash}`;
   if (!known || extra !== '' || odd) {
     throw new WritError('CONFIG_INVALID', 'the repository is not a plain http, https or file URL', {

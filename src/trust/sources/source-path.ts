@@ -1,15 +1,15 @@
-// Paths inside a repository: made from names that metadata carries, which may hold anything. Every segment is
-// percent-encoded, so that a name such as `../x`, `a?b` or `#` stays one name.
+// Paths inside a repository, made from names in metadata, which may be any text. Each segment is percent-encoded, so that a name
+// such as `../x`, `a?b` or `#` stays one name.
 import { WritError } from '../../core/errors.js';
 
-/** @returns the segments as one path; a slash inside a segment is encoded, not a separator */
+/** @returns the segments as one path; a slash inside a segment is encoded */
 export function encodePath(...segments: readonly string[]): string {
   return segments.map((segment) => encodeURIComponent(segment)).join('/');
 }
 
 /**
  * @returns the decoded segments of a path that stays inside the repository
- * @throws WritError METADATA_MALFORMED for `.`, `..`, an empty segment, a NUL or a bad escape
+ * @throws WritError METADATA_MALFORMED for `.`, `..`, an empty segment, a NUL or an invalid escape
  */
 export function decodePath(path: string): readonly string[] {
   return path.split('/').map((segment) => {

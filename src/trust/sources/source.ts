@@ -1,51 +1,54 @@
-// Where files of a repository come from, as whoever reads them sees it. Types alone; repository-source.ts chooses one.
+// The interface of a source of repository files. Types only; repository-source.ts chooses the implementation.
 
 export type FetchVerdict =
   | { readonly kind: 'found'; readonly bytes: Buffer; readonly etag?: string }
   | { readonly kind: 'not-modified' }
-  /** `redirectedTo`: where it is not, when the source sent us elsewhere. */
+  /** `redirectedTo`: URL of the missing file after a redirect. */
   | { readonly kind: 'absent'; readonly redirectedTo?: string };
 
 export interface FetchOptions {
   readonly maxBytes: number;
-  /** Of the copy at hand: the source may answer `not-modified`. */
+  /** ETag of the caller's copy: the source may respond `not-modified`. */
   readonly etag?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface StreamOptions {
-  /** Signed length of the whole file in bytes, whatever the offset. */
+  /** Signed length of the whole file in bytes, for any offset. */
   readonly length: number;
-  /** Bytes at the start that the caller has already. */
+  /** Number of bytes at the start that the caller has already. */
   readonly offset?: number;
-  /** Of the version that they are of, as this source named it. */
+  /** ETag of the version of these bytes, as this source sent it. */
   readonly etag?: string | undefined;
-  /** Told before the first byte. */
+  /** Called before the first byte. */
   readonly onBegin?: (begun: Begun) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Where the bytes of a transfer begin: where they were asked for, or at the start where the source cannot go on there. */
+/** Where the bytes of a transfer begin: at the requested offset, or at 0 if the source cannot resume there. */
 export interface Begun {
   readonly offset: number;
-  /** Of the version that is sent; only one that names exactly one content. */
+  /** Strong ETag of the version that is sent; undefined without one. */
   readonly etag?: string | undefined;
 }
 
-/** Paths are relative, `/`-separated, each segment percent-encoded (see encodePath). */
+/** Paths are relative and separated by `/`, each segment percent-encoded (see encodePath). */
 export interface RepositorySource {
   readonly location: string;
   /**
-   * @throws WritError DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED, DOWNLOAD_TIMEOUT, SERVER_UNREACHABLE, SERVER_BUSY,
-   *   SERVER_ERROR, REDIRECT_REFUSED, INTERRUPTED
+   * @throws WritError DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED, DOWNLOAD_TIMEOUT, SERVER_UNREACHABLE, SERVER_BUSY, SERVER_ERROR,
+   *   REDIRECT_REFUSED, INTERRUPTED
    */
   fetch(path: string, options: FetchOptions): Promise<FetchVerdict>;
   /**
-   * Yields exactly the bytes from where it has begun to `length`, or throws; the caller digests them.
+   * Yields exactly the bytes from its begin to `length`, or throws; the caller verifies the digest.
    * @throws WritError as fetch, and TARGET_MISSING
    */
   stream(path: string, options: StreamOptions): AsyncIterable<Buffer>;
-  /** This host's clock minus the server's, by its last answer; undefined where it sent no time. A hint: nothing signs it. */
+  /**
+   * Clock of this host minus clock of the server, by its last response; undefined if it sent no time. Not signed, so that it is only
+   * a hint.
+   */
   clockAheadMs?(): number | undefined;
   close(): Promise<void>;
 }

@@ -1,20 +1,23 @@
-// How much of a host's disk the files of delegated roles may take together. Owns which of them make room for a new one;
-// never the files of the top-level roles, nor what a file is worth.
+// The bound on the disk space of the files of delegated roles, and which files are removed for a new one. The files of top-level
+// roles are never removed.
 import { lstatSync, readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { unlessRefused } from '../../core/errors.js';
 import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 
-/** A hundred megabytes: whoever may name new roles with each refresh would otherwise fill the disk in a day. */
+/**
+ * Bounds the disk space, because the holder of a key could otherwise delegate to new roles at each refresh and fill the disk in a
+ * day.
+ */
 export const maxKeptBytes = 100_000_000;
 
 const topLevelFiles: readonly string[] = topLevelRoles.map((role) => `${role}.json`);
 
 /**
- * Removes files that were written longest ago until there is room. One that is needed again is fetched again, and what
- * is active is still vouched for by the copy in its record.
- * @param name of the file that needs room, in the directory
+ * Removes the oldest files until the new one fits. A removed file is fetched again when needed, and the copy in the record of an
+ * active release still proves it.
+ * @param name of the new file in the directory
  */
 export function removeOldestFiles(fs: DurableFs, directory: string, name: string, bytes: number): void {
   let leftBytes = maxKeptBytes - bytes;

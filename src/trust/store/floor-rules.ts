@@ -1,5 +1,5 @@
-// The versions below which metadata is a rollback, as this boot has accepted them: a second memory beside the trust store, which a
-// restored backup makes older (adr/0067). Pure: trust-floors.ts reads and writes.
+// The trust floors: the versions that this boot has accepted, below which metadata is a rollback. They protect a host whose trust
+// store was replaced by an older backup (adr/0067). Pure; trust-floors.ts reads and writes the file.
 import type { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { findOlderInSnapshot, rollback } from '../../core/tuf/metadata-checks.js';
@@ -7,24 +7,24 @@ import type { TrustedSet } from '../../core/tuf/trusted-set.js';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 
 export interface TrustFloors extends Readonly<Record<TopLevelRole, number>> {
-  /** The versions of the delegated roles that the snapshot lists, by file name as `team.json`. Left out where it lists none. */
+  /** Versions of the delegated roles that the snapshot lists, by file name, as `team.json`. Undefined if it lists none. */
   readonly delegated?: Readonly<Record<string, number>>;
 }
 
-/** What floors belong to; those of anything else do not count. */
+/** The boot and the bootstrap root that the floors belong to; floors of others are ignored. */
 export interface FloorOwner {
   readonly boot: string;
-  /** SHA-256 of the bootstrap root, in hexadecimal digits. */
+  /** SHA-256 of the bootstrap root, hex. */
   readonly bootstrap: string;
 }
 
 export interface KnownFloors {
-  /** Of the state directory that they were accepted in. */
+  /** State mark of the state directory in which the versions were accepted. */
   readonly mark: string;
   readonly floors: TrustFloors;
 }
 
-/** @returns what the text says; `foreign` for another boot or another bootstrap root, `damaged` for any other content */
+/** @returns the floors in the text; `foreign` for another boot or bootstrap root, `damaged` for any other content */
 export function parseFloors(text: string, owner: FloorOwner): KnownFloors | 'foreign' | 'damaged' {
   const { writ, boot, bootstrap, mark, delegated, ...rest } = objectIn(text);
   if (writ !== 1 || typeof mark !== 'string') return 'damaged';
@@ -44,7 +44,7 @@ export function floorsText({ mark, floors }: KnownFloors, { boot, bootstrap }: F
   return `${JSON.stringify({ writ: 1, boot, bootstrap, mark, ...floors })}\n`;
 }
 
-/** @returns the versions of a set; undefined for one without all roles */
+/** @returns the versions of a set; undefined if a role is missing */
 export function floorsOf(set: TrustedSet): TrustFloors | undefined {
   const { root, timestamp, snapshot, targets } = set;
   if (timestamp === undefined || snapshot === undefined || targets === undefined) return undefined;
@@ -58,11 +58,11 @@ export function floorsOf(set: TrustedSet): TrustFloors | undefined {
 }
 
 /**
- * A newer root may replace the keys of a role, whose versions then begin again (5.3.11): floors of the other roles apply under the
- * root that they were accepted under.
- * Those of delegated roles are compared with what the snapshot lists, as the stored snapshot is (5.5.5): a thief of the online keys
- * cannot offer an older release of a team to a host without its state.
- * @returns METADATA_ROLLBACK where the file of the role, or of a delegated role, is older than this boot has accepted
+ * Compares the file of a role with its floor. A newer root may replace the keys of a role, whose versions then restart (5.3.11): the
+ * floors of roles other than root apply only under the root with which they were accepted.
+ * The floors of delegated roles are compared with the entries of the snapshot, as the stored snapshot is (5.5.5): with stolen online
+ * keys an attacker must not offer an older release of a team to a host without its state.
+ * @returns METADATA_ROLLBACK if the file of the role or of a delegated role is older than this boot has accepted
  */
 export function findBelowFloor(
   set: TrustedSet,

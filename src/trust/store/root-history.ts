@@ -1,6 +1,5 @@
-// Which root a host trusts, from what is in its store: root.json, the history, and the bootstrap root that was
-// shipped with it. Owns healing of a damaged root.json and the link between bootstrap and history. Pure over
-// the bytes it is given.
+// Determines the root that a host trusts, from root.json, the history and the bootstrap root. Rebuilds a damaged root.json from the
+// history, and checks that the bootstrap root and the history are linked. Pure; the caller reads the files.
 import { createHash } from 'node:crypto';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
@@ -17,37 +16,37 @@ export interface StoredRoots {
 export interface StoredTrust {
   readonly set: TrustedSet;
   /**
-   * `open`: the bootstrap root, or a root of the history behind a hole, is newer than all that can be linked here;
-   * the chain from the server has to reach it.
+   * `open`: the bootstrap root, or a root in the history after a gap, is newer than all roots that are linked here. The chain from
+   * the server must reach it.
    */
   readonly link: 'linked' | 'open';
-  /** The bootstrap root where it is linked: without its file, and that of the next, nothing would link it any more. */
+  /** The bootstrap root, if it is linked. If its file and the next one were lost, nothing would link it any more. */
   readonly anchor?: { readonly version: number; readonly bytes: Uint8Array };
 }
 
 /**
- * @throws WritError ROOT_NOT_LINKED when the bootstrap root is of another repository; TRUST_STORE_DAMAGED when
- *   neither root.json nor the history can be used; what trustFirstRoot throws about the bootstrap root
+ * @throws WritError ROOT_NOT_LINKED if the bootstrap root is of another repository; TRUST_STORE_DAMAGED if neither root.json nor the
+ *   history can be used; and the errors of trustFirstRoot for the bootstrap root
  */
 export function trustStoredRoot(roots: StoredRoots): StoredTrust {
   const bootstrap = trustFirstRoot(roots.bootstrap);
-  // First use: the only moment at which trust comes from the configuration alone.
+  // First use: the only case in which trust comes from the configuration alone.
   if (roots.current === undefined && roots.versions.length === 0) return { set: bootstrap, link: 'linked' };
   const trusted = followHistory(currentRoot(roots) ?? firstOfHistory(bootstrap, roots), roots);
-  // What was accepted once is never gone back behind, also where the way to it is damaged.
+  // The host never returns to a root before one that it accepted, even if the chain to that one is damaged.
   const link = versionOf(trusted) < newestVersion(roots) ? 'open' : 'linked';
   if (isLinked(bootstrap, roots))
     return { set: trusted, link, anchor: { version: versionOf(bootstrap), bytes: bootstrap.root.bytes } };
-  // Another repository's root must never quietly take the place of the history we have.
+  // A root of another repository must never replace the history without an error.
   if (versionOf(bootstrap) <= versionOf(trusted)) throw notLinked(bootstrap, trusted, roots);
   return { set: trusted, link: 'open' };
 }
 
 /**
- * Asked after the chain of the server has been followed and stored.
- * @param actual version of the root that the chain has ended in
- * @throws WritError ROOT_NOT_LINKED when it does not lead to the bootstrap root; TRUST_STORE_DAMAGED when it does not
- *   lead to the newest root that this host has already accepted
+ * Called after the chain of the server has been followed and stored.
+ * @param actual version of the last root of the chain
+ * @throws WritError ROOT_NOT_LINKED if the chain does not link the bootstrap root; TRUST_STORE_DAMAGED if it does not reach the
+ *   newest root that this host has accepted
  */
 export function requireReached(roots: StoredRoots, actual: number): void {
   const bootstrap = trustFirstRoot(roots.bootstrap);
@@ -61,7 +60,7 @@ export function requireReached(roots: StoredRoots, actual: number): void {
   });
 }
 
-/** root.json, if it is a root and nothing in the history speaks against it. */
+/** @returns root.json, if it is a valid root that the history does not contradict */
 function currentRoot(roots: StoredRoots): TrustedSet | undefined {
   const { current } = roots;
   const set = tryRoot(() => (current === undefined ? undefined : trustFirstRoot(current)));
@@ -74,13 +73,13 @@ function currentRoot(roots: StoredRoots): TrustedSet | undefined {
   return before === undefined ? set : tryRoot(() => trustNextRoot(before, set.root.bytes));
 }
 
-/** The newest root in the store that signs itself, as every root did that was ever put there. */
+/** @returns the newest valid version in the history; each stored root was signed by its own keys */
 function newestVersion(roots: StoredRoots): number {
   const newest = roots.versions.findLast((version) => usable(roots.read(version), version) !== undefined);
   return newest ?? 0;
 }
 
-/** @returns true if the bootstrap root is one of ours, or one signature away from one of ours */
+/** @returns true if the bootstrap root is a known root, or if signatures link it to the known root before or after it */
 function isLinked(bootstrap: TrustedSet, roots: StoredRoots): boolean {
   const version = versionOf(bootstrap);
   const same = knownRoot(roots, version);
@@ -96,14 +95,14 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoot
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
   const message = `the configured root (version ${actual}) is not one of the roots that this host trusts (up to version ${expected}), nor signed by them`;
-  // Two repositories have roots of the same version: only the digest tells them apart, and a person can compare it.
+  // Roots of two repositories can have the same version: only the digest distinguishes them, and a person can compare it.
   const facts = { expected: describeRoot(trusted), actual: describeRoot(bootstrap) };
-  // A damaged file counts as absent here too: it links nothing, and says nothing of which repository it was.
+  // A damaged file counts as absent: it links nothing and does not show its repository.
   const begins = roots.versions.some(
     (version) => version <= actual + 1 && knownRoot(roots, version) !== undefined,
   );
   if (begins || actual >= expected) return new WritError('ROOT_NOT_LINKED', message, { facts });
-  // Nothing says of which repository it is: only a person can tell a history that was lost from a root that is wrong.
+  // Only a person can distinguish a history that was lost from a root that is wrong.
   const hint = `The history in trust/roots does not reach back to it. If that directory or files of it were lost, copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;
   return new WritError('ROOT_NOT_LINKED', message, { facts, hint });
 }
@@ -112,7 +111,7 @@ function describeRoot({ root }: TrustedSet): string {
   return `version ${root.signed.version}, sha256:${createHash('sha256').update(root.bytes).digest('hex')}`;
 }
 
-/** A usable root of this version, from the history or from root.json; damaged ones count as absent. */
+/** @returns a valid root of this version, from the history or from root.json; undefined also for a damaged one */
 function knownRoot(roots: StoredRoots, version: number): Uint8Array | undefined {
   const set = usable(roots.read(version), version) ?? usable(roots.current, version);
   return set?.root.bytes;
@@ -123,7 +122,7 @@ function usable(bytes: Uint8Array | undefined, version: number): TrustedSet | un
   return set !== undefined && versionOf(set) === version ? set : undefined;
 }
 
-/** root.json is damaged: the chain begins again where trust once began. */
+/** For a damaged root.json: the root from which the chain is followed again. */
 function firstOfHistory(bootstrap: TrustedSet, roots: StoredRoots): TrustedSet {
   if (isLinked(bootstrap, roots)) return bootstrap;
   for (const version of roots.versions) {
@@ -134,7 +133,7 @@ function firstOfHistory(bootstrap: TrustedSet, roots: StoredRoots): TrustedSet {
   throw new WritError('TRUST_STORE_DAMAGED', message);
 }
 
-/** Every link is checked, as far as the chain holds. A kill between the two writes of a root leaves one to follow. */
+/** Verifies each link as far as the chain is valid. A kill between the two writes of a root leaves one more to follow. */
 function followHistory(start: TrustedSet, roots: StoredRoots): TrustedSet {
   for (let set = start; ; ) {
     const bytes = roots.read(versionOf(set) + 1);

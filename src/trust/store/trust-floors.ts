@@ -1,5 +1,5 @@
-// The file of the trust floors in the run directory. Reads it once for a process, and writes it after a refresh. A copy that is
-// damaged, or cannot be written, changes nothing: the trust store decides as without it.
+// The file of the trust floors in the run directory. It is read once in a process and written after each refresh. If it is damaged
+// or cannot be written, the trust store alone decides.
 import { createHash } from 'node:crypto';
 import { isWritError } from '../../core/errors.js';
 import type { TrustedSet } from '../../core/tuf/trusted-set.js';
@@ -8,29 +8,32 @@ import { readSmallFile } from '../../platform/read-file.js';
 import { floorsOf, floorsText, parseFloors, type TrustFloors } from './floor-rules.js';
 
 export interface FloorPlace {
-  /** Absolute, in a directory that ends with the boot. */
+  /** Absolute path, in a directory that a boot clears. */
   readonly path: string;
   readonly boot: string;
-  /** The mark of the state directory now; undefined where it has none. */
+  /** Current state mark; undefined without one. */
   readonly mark: () => string | undefined;
-  /** Called once for a copy that is ignored, with its path. */
+  /** Called once with the path of a damaged file, which is ignored. */
   readonly onDamaged: (path: string) => void;
 }
 
 export interface FloorFile {
-  /** @param isStoreEmpty the trust store has nothing: with the same mark a person moved it away, which forgets the floors */
+  /**
+   * @param isStoreEmpty the trust store is empty: if the state mark is the same, a person moved it away, so that the floors are
+   *   deleted
+   */
   load(isStoreEmpty: boolean): void;
-  /** Undefined before `load`, and where there are none. */
+  /** Undefined before `load`, and if there are none. */
   known(): TrustFloors | undefined;
-  /** Removes floors that are forgotten: called before the trust store is written. */
+  /** Deletes the file if `load` found that the floors do not apply any more. Must be called before the trust store is written. */
   removeForgotten(): void;
   save(refreshed: TrustedSet): void;
 }
 
-/** A snapshot lists as many delegated roles as fit into it. */
+/** Enough for all delegated roles that fit into a snapshot. */
 const maxFloorBytes = 16_000_000;
 
-/** @param bootstrapRoot called after the bootstrap root was found to be readable */
+/** @param bootstrapRoot called only after the bootstrap root was found to be readable */
 export function openTrustFloors(
   { path, boot, mark, onDamaged }: FloorPlace,
   fs: DurableFs,
@@ -67,14 +70,16 @@ export function openTrustFloors(
   };
 }
 
-/** @returns undefined where nothing can be read; no text for what is no small file */
+/** @returns undefined for an absent file; '' for a file that cannot be read or is too long */
 function readText(path: string): string | undefined {
   const verdict = readSmallFile(path, { maxBytes: maxFloorBytes, links: 'refused' });
   if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
   return verdict.kind === 'absent' ? undefined : '';
 }
 
-/** The floors are a second memory: a full or read-only run directory keeps no refresh from its end. */
+/**
+ * Ignores disk errors: a full or read-only run directory must not prevent a refresh, because the trust store has the versions too.
+ */
 function orIgnored(act: () => void): void {
   try {
     act();

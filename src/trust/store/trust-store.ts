@@ -1,6 +1,6 @@
-// Where a host keeps the metadata it trusts: files byte for byte as received, and every root since the bootstrap
-// root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
-// comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
+// The trust store of a host: the exact bytes of the trusted metadata, and each root since the bootstrap root. Reads, rebuilds and
+// writes the files; the caller verifies a file before it is stored. Reading never writes, so that `writ status` reads without the
+// lock.
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCodes } from '../../core/error-codes.js';
@@ -18,37 +18,37 @@ import { type FloorPlace, openTrustFloors } from './trust-floors.js';
 
 export interface TrustStore {
   /**
-   * Finds the trusted root: root.json, else rebuilt from the history, else the bootstrap root (first use).
+   * Returns the trusted root: root.json, else rebuilt from the history, else the bootstrap root at the first use.
    * @throws WritError ROOT_MISSING, ROOT_UNUSABLE, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
    */
   loadRoot(): TrustedSet;
-  /** The other roles as stored; nothing is judged here. */
+  /** Returns the stored files of the other roles, unverified. */
   loadFiles(): StoredFiles;
-  /** Puts a verified root into the history, then makes it the trusted one; writes only what differs. */
+  /** Adds a verified root to the history, then makes it the trusted one. Writes only files that differ. */
   saveRoot(version: number, bytes: Uint8Array): void;
-  /** Replaces the stored file of a role, if the bytes differ. */
+  /** Replaces the stored file of a role if the bytes differ. */
   saveFile(role: 'timestamp' | 'snapshot' | 'targets', bytes: Uint8Array): void;
-  /** Keeps the greatest time that the repository has signed, where the stored timestamp says less; else forgets it. */
+  /** Stores the clock floor if it is above the time in the stored timestamp; undefined deletes it. */
   saveClockFloor(floorMs: number | undefined): void;
-  /** A delegated role as stored; nothing is judged here. Those that no snapshot names any more are never asked for. */
+  /** Returns the stored file of a delegated role, unverified. Roles that no snapshot lists any more are never requested. */
   loadDelegated(name: string): Uint8Array | undefined;
   /**
-   * As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. Others make room
-   * for it where all together are more than a host keeps.
+   * As saveFile, for a delegated role. The encoded name of the role is a unique file name. Removes older files of delegated roles if
+   * all together exceed their bound.
    */
   saveDelegated(name: string, bytes: Uint8Array): void;
   /**
-   * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now, and no
-   * root that was accepted once is left behind.
-   * @param rootVersion of the root that the chain has ended in
+   * Called after the chain was followed: it must link a bootstrap root that is newer than the stored one, and reach each root that
+   * was accepted before.
+   * @param rootVersion version of the last root of the chain
    * @throws WritError ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
    */
   requireLinked(rootVersion: number): void;
-  /** A root of the history as stored, for the name of a refusal; nothing is judged here. */
+  /** Returns a stored root of the history, unverified, to choose the code of a refusal. */
   loadEarlierRoot(version: number): Uint8Array | undefined;
-  /** Versions that this boot has accepted, as of the start of the process or its last refresh; undefined where none are known. */
+  /** The versions that this boot has accepted, as of the start of the process or its last refresh; undefined if not known. */
   floors(): TrustFloors | undefined;
-  /** Keeps the versions that a refresh ended with. */
+  /** Stores the versions at the end of a refresh. */
   saveFloors(refreshed: TrustedSet): void;
   /** True before the first refresh. */
   isEmpty(): boolean;
@@ -57,17 +57,17 @@ export interface TrustStore {
 interface TrustStoreOptions {
   /** Absolute path of trust/; its parent exists. */
   readonly directory: string;
-  /** The bootstrap root, shipped with the host. */
+  /** Path of the bootstrap root, which is installed with the host. */
   readonly bootstrapRoot: string;
   readonly fs: DurableFs;
-  /** Left out: no floors are kept beside the store. */
+  /** Undefined: no trust floors are stored. */
   readonly floors?: FloorPlace;
 }
 
 const maxStoredBytes = 16_000_000;
 const rootName = new RegExp(`^(${versionPattern})\\.root\\.json$`);
 
-/** Opens the store without touching the disk. */
+/** Opens the store without access to the disk. */
 export function openTrustStore(options: TrustStoreOptions): TrustStore {
   const { directory, fs } = options;
   const history = join(directory, 'roots');
@@ -87,7 +87,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     versions: listVersions(history),
     read: readRoot,
   });
-  // No `.json`: every such file in here is metadata.
+  // Without `.json`, because each such file in this directory is metadata.
   const floorPath = join(directory, 'clock-floor');
   let link: StoredTrust['link'] = 'linked';
   let anchor: StoredTrust['anchor'];
@@ -119,8 +119,8 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     saveFloors: (refreshed) => floors?.save(refreshed),
     saveRoot: (version, bytes) => {
       floors?.removeForgotten();
-      // History first: a crash in between leaves a root too many there, never a root.json without its past.
-      // What was lost while this process ran is written again: it is the link of the configured root to all that follow.
+      // The history first: after a crash in between, it has one root too many, and never lacks a root before root.json. A bootstrap
+      // root that was lost while this process ran is written again, because it links the configured root to all later ones.
       if (anchor !== undefined && anchor.version < version) saveHistory(anchor.version, anchor.bytes);
       saveHistory(version, bytes);
       write('trust.root', pathOf('root'), bytes);
@@ -140,7 +140,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   };
 }
 
-/** A store that lives as long as the process: for a publisher's look at itself, and for `writ inspect`. */
+/** A store in memory, with which a publisher verifies its own repository, and for `writ inspect`. */
 export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
   const files = new Map<string, Buffer>();
   const delegated = new Map<string, Buffer>();
@@ -161,7 +161,7 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
   };
 }
 
-/** What cannot be read is absent: the stored timestamp has a floor of its own. */
+/** An invalid file counts as absent, because the stored timestamp contains a floor too. */
 function parseFloor(bytes: Buffer | undefined): { clockFloorMs?: number } {
   const digits = /^([0-9]{1,15})\n$/.exec(bytes?.subarray(0, 20).toString('latin1') ?? '')?.[1];
   return digits === undefined ? {} : { clockFloorMs: Number(digits) };
@@ -175,7 +175,7 @@ function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
   return Object.fromEntries(stored);
 }
 
-/** @returns what to do where the file is there, and this user may not read it; undefined where the hint of the code fits */
+/** @returns a hint if this user may not read the file; undefined if the hint of the code applies */
 export function rootAccessHint(path: string, why: string): string | undefined {
   if (why !== 'EACCES' && why !== 'EPERM') return undefined;
   return `The user of this process may not read the file: \`chmod a+r ${path}\`, and \`chmod a+x\` for its directories. It contains public keys only.`;
@@ -191,7 +191,7 @@ function readBootstrap(path: string): Buffer {
   });
 }
 
-/** @returns undefined if the file is absent, or larger than anything that was ever put here */
+/** @returns undefined if the file is absent, or larger than any file that Writ stores */
 function readStored(path: string): Buffer | undefined {
   const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
   if (verdict.kind === 'read') return verdict.bytes;
@@ -200,12 +200,15 @@ function readStored(path: string): Buffer | undefined {
     return undefined;
   }
   if (verdict.because === 'too-long') return undefined;
-  // Nothing can be renamed onto a directory.
+  // A file cannot be renamed onto a directory.
   if (verdict.because === 'not-regular') throw unexpectedEntry(linkAt(path));
   throw diskError(verdict.cause, { op: 'trust.read', path });
 }
 
-/** Only the bootstrap root is judged without a way out: nobody sent it, so its mistakes are no attack and no server's. */
+/**
+ * Changes an error of the bootstrap root to ROOT_UNUSABLE, because that file comes from the configuration: its error is neither an
+ * attack nor a fault of the server.
+ */
 function asRootError<T>(path: string, judge: () => T): T {
   try {
     return judge();
@@ -218,7 +221,9 @@ function asRootError<T>(path: string, judge: () => T): T {
   }
 }
 
-/** What no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
+/**
+ * Adds a hint to an error that concerns the whole store: to start again with the bootstrap root, which deletes the known versions.
+ */
 function withRecoveryHint<T>(options: TrustStoreOptions, judge: () => T): T {
   try {
     return judge();
@@ -230,7 +235,7 @@ function withRecoveryHint<T>(options: TrustStoreOptions, judge: () => T): T {
   }
 }
 
-/** @returns what a person does on purpose; undefined where the error names it itself */
+/** @returns the hint; undefined if the error has a specific one */
 function recoveryHint({ code, hint, facts }: WritError, places: TrustStoreOptions): string | undefined {
   const { directory, bootstrapRoot } = places;
   if (code === 'ROOT_NOT_LINKED' && hint === errorCodes.ROOT_NOT_LINKED.hint)
@@ -238,7 +243,7 @@ function recoveryHint({ code, hint, facts }: WritError, places: TrustStoreOption
       `If ${bootstrapRoot} is wrong, replace it. If it is right, and you compared its digest with the publisher, begin ` +
       `again with it, which forgets the versions seen so far: \`mv ${directory} ${directory}.old\`, then \`writ pull\`.`
     );
-  // With a path it is about one file; a missing link of the chain has its own hint.
+  // An error with a path concerns one file; one about a missing link of the chain has its own hint.
   if (code !== 'TRUST_STORE_DAMAGED' || 'path' in facts || 'expected' in facts) return undefined;
   return (
     `Restore ${directory} from a backup; or begin again at the bootstrap root, which forgets the versions seen so ` +
@@ -246,7 +251,7 @@ function recoveryHint({ code, hint, facts }: WritError, places: TrustStoreOption
   );
 }
 
-/** @returns the place to move away, where links lead in a circle: the path, or its directory when that is the link */
+/** @returns the link in a circle of links, which must be moved away: the path or one of its parent directories */
 function linkAt(path: string): string {
   try {
     lstatSync(path);
@@ -256,7 +261,7 @@ function linkAt(path: string): string {
   }
 }
 
-/** Writ never removes what it did not make. */
+/** An error and no removal, because Writ never removes an entry that it did not create. */
 function unexpectedEntry(path: string): WritError {
   return new WritError('TRUST_STORE_DAMAGED', `${path} is not what Writ put there`, {
     facts: { path },
@@ -264,7 +269,7 @@ function unexpectedEntry(path: string): WritError {
   });
 }
 
-/** It is absent to whoever follows it, and in the way of whoever makes a directory there. */
+/** A dangling link appears absent to a reader, and prevents the creation of a directory. */
 function refuseDanglingLink(path: string): void {
   if (!existsSync(path) && lstatSync(path, { throwIfNoEntry: false })) throw unexpectedEntry(path);
 }
@@ -275,7 +280,7 @@ function listVersions(directory: string): readonly number[] {
     return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) {
-      // Not a history that was lost: its hint would have a person copy a file to where none can be made.
+      // A dangling link is not a lost history, whose hint would tell a person to copy a file to a place that cannot be created.
       for (const place of [dirname(directory), directory]) refuseDanglingLink(place);
       return [];
     }
