@@ -56,7 +56,7 @@ export const errorCodes = {
   CONFIG_INVALID: config('The configuration breaks its schema.', 'Fix each line listed.'),
   CONFIG_CHANGED: degraded(
     'The configuration file is not what the running agent has read.',
-    '`writ reload` makes the agent read it; `writ config check` says before that what is wrong with it.',
+    '`writ reload` makes the agent read it; `writ config check` lists its errors before that.',
   ),
   PATH_UNSAFE: config(
     "Users other than root and the agent can change a directory that Writ trusts, or the configuration of root's agent.",
@@ -105,7 +105,7 @@ export const errorCodes = {
     'Restore the newest repository on the server.',
   ),
   METADATA_EXPIRED: failed(
-    'A role has expired: nobody re-signed it in time, the server no longer gets updates, or an attacker serves old files.',
+    'A role has expired: it was not re-signed in time, the server no longer gets updates, or an attacker serves old files.',
     'Re-sign the role: `writ refresh`; for targets and teams `writ sign --role`; for the root `writ root rotate`.',
   ),
   METADATA_MIX: failed(
@@ -157,11 +157,11 @@ export const errorCodes = {
   ),
   ACTIVE_WITHDRAWN: degraded(
     'The active release was withdrawn by its publisher, and this host uses it still.',
-    'The message says what keeps the host on it. Each poll tries to leave it; `writ pull --force` does so despite a pause or a block, `writ rollback` without the server.',
+    'The message names the reason why the host stays on it. Each poll tries to leave it; `writ pull --force` does so despite a pause or a block, `writ rollback` without the server.',
   ),
   POLICY_STALE: degraded(
     'The policy could not be proven current for longer than `maxStale`. The last good policy stays active.',
-    '`writ status` says since when and why. The host must reach and verify the repository again.',
+    '`writ status` shows since when and why. The host must reach and verify the repository again.',
   ),
   RELEASE_STALE: degraded(
     'A release is offered by verified metadata, and for longer than `release.staleAfter` it could not be fetched or prepared.',
@@ -260,7 +260,7 @@ export const errorCodes = {
     'A check gave no verdict: its program is missing, its time was over, or it was killed.',
     'Install the program or raise its timeout. The release is tried again.',
   ),
-  CHECK_DEFERRED: deferred('A check said "not now" (exit 75).', 'Nothing: the release is tried again.'),
+  CHECK_DEFERRED: deferred('A check exited with 75 ("not now").', 'Nothing: the release is tried again.'),
   CANARY_FAILED: rejected(
     'A canary refused the candidate. Nothing that workers can see was touched.',
     'Fix what it names and publish again.',
@@ -269,7 +269,7 @@ export const errorCodes = {
     'A canary gave no verdict: its program is missing, its time was over, or it was killed.',
     'Install the program or raise its timeout. The release is tried again.',
   ),
-  CANARY_DEFERRED: deferred('A canary said "not now" (exit 75).', 'Nothing: the release is tried again.'),
+  CANARY_DEFERRED: deferred('A canary exited with 75 ("not now").', 'Nothing: the release is tried again.'),
   SANDBOX_MISSING: failed(
     'Commands must run in a sandbox, but its programs are not installed.',
     'Install bubblewrap and util-linux (`apt-get install bubblewrap`). `sandbox: auto` runs without them.',
@@ -297,7 +297,7 @@ export const errorCodes = {
     'Install the program or raise its timeout. Writ retries after a minute, then at growing intervals up to an hour; `writ pull --force` retries now.',
   ),
   LOADER_DEFERRED: deferred(
-    'The loader command said "not now". The previous generation is active again.',
+    'The loader command exited with 75 ("not now"). The previous generation is active again.',
     'Nothing: it runs again after a minute, then at growing intervals up to an hour. `writ pull --force` runs it now.',
   ),
   WORKER_REFUSED: rolledBack(
@@ -318,7 +318,7 @@ export const errorCodes = {
   ),
   CONTACT_LOST: rolledBack(
     'After a release became active, the server could not be reached any more; the release before it is active again.',
-    'Look at what the release changes of firewall, routes, resolver and proxy, and publish a newer one. `writ pull --force --no-bake` keeps it on purpose.',
+    'Check which settings of firewall, routes, resolver and proxy the release changes, and publish a newer one. `writ pull --force --no-bake` keeps it on purpose.',
   ),
   BAKE_GAP: deferred(
     'A release waits, because releases of its bundle were taken back again and again, or none of them settled.',
@@ -326,7 +326,7 @@ export const errorCodes = {
   ),
   WORKER_RESTARTED: degraded(
     'The process of a worker ended within the bake time of a release that it uses, or another process took its place.',
-    'Look at the log of the worker: if it did not crash, somebody restarted it. The finding ends with the bake time.',
+    'Read the log of the worker: if it did not crash, a person or a program restarted it. The finding ends with the bake time.',
   ),
   WORKER_DIED: rolledBack(
     'A worker that was running died with the new generation, or did not start with it.',
@@ -366,7 +366,7 @@ export const errorCodes = {
   REFUSAL_REPEATED: {
     ...degraded(
       'A worker or a loader refused the new generation, and with the same text the previous one, which it had taken before. It has not judged the release. The previous generation is active again.',
-      'Read its text: the worker is busy, or something on this host is in its way. The release is tried again after a minute, then at growing intervals; after five tries only a newer release, `writ resume` or `writ pull --force` continues.',
+      'Read its text: the worker is busy, or something on this host blocks it. The release is tried again after a minute, then at growing intervals; after five tries only a newer release, `writ resume` or `writ pull --force` continues.',
     ),
     isImplicitRefusal: true,
   },
@@ -402,7 +402,7 @@ export const errorCodes = {
   ),
   ACTIVATION_PAUSED: deferred(
     'This host is paused. The active policy stays, and new releases wait.',
-    'Run `writ resume` or `writ pull --force`. `writ status` says who paused it, and until when.',
+    'Run `writ resume` or `writ pull --force`. `writ status` shows the user who paused it, and until when.',
   ),
   ACTIVATION_PACED: deferred(
     'A worker group is not notified yet: `settle` waits for further changes, or `minInterval` is not over.',
@@ -471,11 +471,11 @@ export const errorCodes = {
   ),
   STATE_REBUILT: degraded(
     'A file of the state directory was damaged or lost. It was rebuilt from the other files on disk.',
-    '`writ history` says what was lost. The damaged file is kept beside it as FILE.damaged.',
+    '`writ history` shows the losses. The damaged file is kept in the same directory as FILE.damaged.',
   ),
   AGENT_UNREACHABLE: failed(
     'The agent does not answer on its socket.',
-    'Look into its log: `systemctl status writ-agent`, or where `writ agent` was started.',
+    'Read its log: `systemctl status writ-agent`, or where `writ agent` was started.',
   ),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),
   LOCK_UNTRIED: busy(
@@ -514,7 +514,7 @@ export const errorCodes = {
     'Publishing continues with that time. To end it, replace the timestamp key (docs/operations.md, "Signed ahead").',
   ),
   CLOCK_UNSURE: failed(
-    'The clock is more than 30 days later than every signature, and the kernel says that it is not synchronised. Nothing was signed.',
+    'The clock is more than 30 days later than every signature, and the kernel reports that it is not synchronised. Nothing was signed.',
     'Set the clock. If it is right, run the command again (for a server: `writ refresh`) with --clock-is-right.',
   ),
   REPOSITORY_LOCKED: busy(
@@ -522,7 +522,7 @@ export const errorCodes = {
     'Wait until it ends, or make the command wait: --lock-wait 5m.',
   ),
   REPOSITORY_OWNER: usage(
-    'Root would write in a repository of another user, who could not open its lock or re-sign it any more. Nothing was written.',
+    'Root would write in a repository of another user. That user could not open its lock or re-sign it any more. Nothing was written.',
     'Run the command as the owner, or publish into a directory of root and copy it as the owner (docs/server.md, "One machine publishes and serves").',
   ),
   SOURCE_REFUSED: usage(
@@ -591,7 +591,7 @@ export const errorCodes = {
   ),
   PROPOSAL_BASE: failed(
     'The proposal is not based on the root that is trusted here.',
-    'Compare the roots by voice before anybody signs. A proposal for an older root has to be created again.',
+    'Compare the roots by voice before the first signature. A proposal for an older root has to be created again.',
   ),
   PROPOSAL_CODE: failed(
     'The code does not match this proposal: a typing mistake, or a different file.',
@@ -632,7 +632,7 @@ export const errorCodes = {
   ),
   FLEET_STORE_UNWRITABLE: failed(
     'The database of a fleet server cannot be written: its disk is full, read-only or failing.',
-    'Free space on that disk. Hosts enrol and report again automatically; everybody else tries again.',
+    'Free space on that disk. Hosts enrol and report again automatically; other requests must be repeated.',
   ),
   FLEET_STORE_FAILED: failed(
     'The database of a fleet server refused an operation.',
@@ -654,7 +654,7 @@ export const errorCodes = {
   ),
   FLEET_HOST_NOT_COVERED: failed(
     'The token is for other host names than this one.',
-    'Use a token whose pattern covers `host.id`.',
+    'Use a token with a pattern that covers `host.id`.',
   ),
   FLEET_ENROL_FULL: failed(
     'Too many hosts of this token wait for approval.',
@@ -699,7 +699,7 @@ export const errorCodes = {
   ),
   FLEET_SIGNATURE_REFUSED: failed(
     'The signature of a request does not match its content.',
-    'Look for a proxy that changes bodies. The host signs each request.',
+    'Check for a proxy that changes bodies. The host signs each request.',
   ),
   FLEET_REPORT_INVALID: failed(
     'A report breaks its schema or its bounds.',
@@ -760,7 +760,7 @@ export const errorCodes = {
   // always a bug
   INTERNAL: failed(
     'Writ reached a state that should be impossible.',
-    'Report it with the log. The last line says which policy is active.',
+    'Report it with the log. The last line names the active policy.',
   ),
 } as const satisfies Record<string, ErrorRow>;
 

@@ -69,7 +69,7 @@ export const errorEffects: Readonly<Record<ErrorCode, string>> = {
   POLICY_STALE: 'None: the active policy stays. The commands of `onStale` are run.',
   RELEASE_STALE: 'The active policy stays unchanged, and the release that is offered is tried at each poll.',
   STALE_COMMAND_FAILED:
-    'None by Writ: the active policy stays unchanged. What the command itself changed is unknown.',
+    'None by Writ: the active policy stays unchanged. The changes by the command itself are unknown.',
 
   // networks
   SERVER_UNREACHABLE: notFetched,

@@ -253,7 +253,7 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
 }
 
 /**
- * The clock floor that is stored in addition to the timestamp, because a server whose clock was set back signs an older time;
+ * The clock floor that is stored in addition to the timestamp, because a server signs an older time after its clock was set back;
  * undefined if the timestamp has the greatest time.
  */
 function separateClockFloor(set: TrustedSet): number | undefined {

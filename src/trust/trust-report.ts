@@ -59,7 +59,7 @@ export function describeTrust(set: TrustedSet): TrustStatus {
   };
 }
 
-/** Leaves out roles whose version the snapshot no longer lists. */
+/** Leaves out roles with a version that the snapshot no longer lists. */
 function delegatedOf({ delegated, snapshot }: TrustedSet): (readonly [string, RoleStatus])[] {
   const meta = snapshot?.signed.meta ?? {};
   return [...(delegated ?? [])].flatMap(([name, file]) => {

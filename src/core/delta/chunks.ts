@@ -1,6 +1,6 @@
 // Content-defined chunks of a file, and an index of them. The last bytes of a chunk determine its end, so that an insertion does not
-// move the later boundaries. A gear hash finds the boundaries. An equal fingerprint is only a candidate, whose bytes the matcher
-// compares. Memory is bounded for files of any size.
+// move the later boundaries. A gear hash finds the boundaries. An equal fingerprint is only a candidate: the matcher compares the
+// bytes. Memory is bounded for files of any size.
 import type { ByteSource } from './byte-source.js';
 
 /** Number of entries of the index; a longer file gets larger chunks. */

@@ -10,7 +10,7 @@ export const deltaMagic: Buffer = Buffer.from('writ-delta 1\n');
 /** The parts of a release that a delta depends on. */
 export interface DeltaRelease {
   readonly manifest: Manifest;
-  /** Its canonical bytes, whose digest is signed. */
+  /** Its canonical bytes; their digest is signed. */
   readonly manifestBytes: Buffer;
 }
 

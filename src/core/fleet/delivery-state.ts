@@ -41,7 +41,7 @@ export function deliveryState({
   return presence === 'silent' ? presence : state;
 }
 
-/** Number of hosts whose last reports about one release are equal. */
+/** Number of hosts with equal last reports about one release. */
 export interface ReportedHosts {
   readonly state: ActiveState;
   readonly bake: BakeState | '';

@@ -5,7 +5,7 @@ import type { Trigger } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
 import type { AgentState } from '../status/status.js';
 
-/** What a report contains about the reason of a refusal: the code; also the first line of the output; also the whole output. */
+/** The part of a refusal that a report contains: the code; also the first line of the output; also the whole output. */
 export type ReportDetail = 'codes' | 'line' | 'full';
 
 export interface FleetReport {

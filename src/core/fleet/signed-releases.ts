@@ -227,7 +227,7 @@ export interface SignedRelease {
   readonly entry?: SignedEntry;
   /** Serial of the entry that it is compared with. */
   readonly against?: number;
-  /** Serial of the release whose values are `before` in `changes`. */
+  /** Serial of the release with the values `before` in `changes`. */
   readonly from?: number;
   readonly changes?: readonly EntryChange[];
 }

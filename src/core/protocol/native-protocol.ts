@@ -2,7 +2,7 @@
 // Has the types, parsers and bounds; no state.
 //
 //   agent -> worker   generation          worker -> agent   hello (once), then ack or nack for each generation
-//                     ping                                  pong, from a worker whose hello announces it
+//                     ping                                  pong, if the hello of the worker announces it
 import { WritError } from '../errors.js';
 import type { SocketMessage } from './socket-protocol.js';
 

@@ -47,7 +47,7 @@ function parseDelta(row: unknown): DeltaInfo | undefined {
 }
 
 /**
- * @param bases digests of the manifests whose complete trees the host has
+ * @param bases digests of the manifests of the complete trees on the host
  * @returns the smallest delta from one of them; undefined if none is smaller than the archive
  */
 export function usableDelta(

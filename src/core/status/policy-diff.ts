@@ -132,7 +132,7 @@ function diffFile(
 }
 
 function diffFileTexts(
-  { bundle, budget: room }: BundleDiffContext,
+  { bundle, budget }: BundleDiffContext,
   path: string,
   read: NonNullable<DiffOptions['read']>,
 ): Pick<FileDifference, 'text' | 'noText'> {
@@ -140,9 +140,9 @@ function diffFileTexts(
   if (old === undefined || now === undefined) return { noText: 'damaged on disk' };
   const [before, after] = [decodeText(old), decodeText(now)];
   if (before === undefined || after === undefined) return { noText: 'binary' };
-  const maxLines = Math.min(maxTextLinesPerFile, room.lines);
+  const maxLines = Math.min(maxTextLinesPerFile, budget.lines);
   const text = diffTexts(before, after, { maxLines, maxLineCharacters });
-  room.lines -= text?.lines.length ?? maxTextLinesPerFile;
+  budget.lines -= text?.lines.length ?? maxTextLinesPerFile;
   return text === undefined ? { noText: 'too different' } : { text };
 }
 

@@ -234,7 +234,7 @@ function findUnconfirmedWorkers(facts: WorkerGroupFacts): WorkerFinding[] {
 function warnOfSecondProbe(group: string, workers: readonly WorkerFacts[]): WorkerFinding {
   const atMs = Math.min(...workers.map(({ secondProbe }) => secondProbe?.atMs ?? Number.POSITIVE_INFINITY));
   const names = workers.map(({ worker }) => `${group}/${worker}`).join(', ');
-  const text = `${names}: proved once after a way back; its probe is asked again from ${utcTimeText(atMs)}`;
+  const text = `${names}: confirmed once after a restore; its probe runs again from ${utcTimeText(atMs)}`;
   return { ...createFinding('WORKER_UNCONFIRMED', group, text, { group }), effect: 'warning' };
 }
 

@@ -13,9 +13,9 @@ export function bothEndsOfLines(lines: readonly string[], maxLines: number): rea
 /** @returns the text, or both its ends with the mark between them, at most `maxCharacters` in total */
 export function bothEndsOfText(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
-  const room = maxCharacters - `\n(${text.length} more characters)\n`.length;
-  const first = Math.floor(room / 3);
-  const left = text.length - room;
+  const available = maxCharacters - `\n(${text.length} more characters)\n`.length;
+  const first = Math.floor(available / 3);
+  const left = text.length - available;
   return `${text.slice(0, first)}\n(${left} more characters)\n${text.slice(first + left)}`.slice(
     0,
     maxCharacters,

@@ -26,7 +26,7 @@ export function findGlobProblem(glob: string): string | undefined {
 }
 
 interface GlobPart {
-  /** `ambiguous`: the end of a repeated group that can match one text in several ways. */
+  /** `ambiguous`: the end of a repeated group that can match one text with different numbers of repeats. */
   readonly kind: 'star' | 'slash' | 'open' | 'choice' | 'optional' | 'close' | 'ambiguous' | 'text';
   readonly text: string;
 }
@@ -82,8 +82,8 @@ function kindOf(
 }
 
 /**
- * @returns true for one class, or for plain alternatives with different first characters: repeats of them match a text in at most
- *   one way
+ * @returns true for one class, or for plain alternatives with different first characters: a text has at most one division into
+ *   repeats of them
  */
 function isPlain(content: string): boolean {
   if (/^\[[^\]]+\]$/.test(content)) return true;

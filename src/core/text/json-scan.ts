@@ -19,7 +19,7 @@ export interface JsonScanOptions {
   /** Objects and arrays together. */
   readonly maxContainers: number;
   readonly maxProblems: number;
-  /** JSON pointers (RFC 6901) whose positions are requested. */
+  /** Requested JSON pointers (RFC 6901). */
   readonly wanted?: ReadonlySet<string>;
 }
 

@@ -5,7 +5,7 @@ import { WritError } from '../errors.js';
 import { matchesPattern } from './path-pattern.js';
 import type { DelegatedRole, ParsedFile, TargetFile } from './tuf-metadata.js';
 
-/** The role whose file the search needs next, and the delegator whose keys must verify it. */
+/** The role with the file that the search needs next, and the delegator with the keys that must verify it. */
 export interface WantedRole {
   readonly delegator: ParsedFile<'targets'>;
   readonly role: DelegatedRole;

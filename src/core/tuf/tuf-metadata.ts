@@ -157,8 +157,8 @@ export function parseEnvelope<Role extends TopLevelRole>(
 
 /**
  * Bounds the time of verification, because each signature is verified over the whole file. With the stolen key of one team an
- * attacker could list ten thousand keys for another role, whose file of some megabytes would take minutes at each refresh. Real
- * thresholds are far lower.
+ * attacker could list ten thousand keys for another role. A file of that role with some megabytes would take minutes at each
+ * refresh. Real thresholds are far lower.
  */
 const maxSignatures = 64;
 

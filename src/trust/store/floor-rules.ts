@@ -1,5 +1,5 @@
-// The trust floors: the versions that this boot has accepted, below which metadata is a rollback. They protect a host whose trust
-// store was replaced by an older backup (adr/0067). Pure; trust-floors.ts reads and writes the file.
+// The trust floors: the versions that this boot has accepted, below which metadata is a rollback. They protect a host on which an
+// older backup replaced the trust store (adr/0067). Pure; trust-floors.ts reads and writes the file.
 import type { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { findOlderInSnapshot, rollback } from '../../core/tuf/metadata-checks.js';
@@ -58,7 +58,7 @@ export function floorsOf(set: TrustedSet): TrustFloors | undefined {
 }
 
 /**
- * Compares the file of a role with its floor. A newer root may replace the keys of a role, whose versions then restart (5.3.11): the
+ * Compares the file of a role with its floor. A newer root may replace the keys of a role, so that its versions restart (5.3.11): the
  * floors of roles other than root apply only under the root with which they were accepted.
  * The floors of delegated roles are compared with the entries of the snapshot, as the stored snapshot is (5.5.5): with stolen online
  * keys an attacker must not offer an older release of a team to a host without its state.

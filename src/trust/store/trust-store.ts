@@ -280,7 +280,7 @@ function listVersions(directory: string): readonly number[] {
     return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) {
-      // A dangling link is not a lost history, whose hint would tell a person to copy a file to a place that cannot be created.
+      // A dangling link is not a lost history. The hint for that would ask a person to copy a file to a path that cannot be created.
       for (const place of [dirname(directory), directory]) refuseDanglingLink(place);
       return [];
     }
