@@ -12,7 +12,7 @@ import { createSnapshotMemory } from '../../publisher/repository/settled-snapsho
 import { openOnlineSigners } from '../../publisher/signing/online-signing.js';
 import { resignDueRoles } from '../../publisher/signing/resign-online.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';
-import { writeObstacle } from '../../publisher/upkeep/resign-obstacle.js';
+import { findWriteObstacle } from '../../publisher/upkeep/resign-obstacle.js';
 import type { OnlineSigner, RefusedFile } from '../../server/resign/resigner.js';
 
 /**
@@ -52,7 +52,7 @@ export async function createOnlineSigner(
     return ignored.map((file) => ({ name: file.name, text: `${ignoredText(file)}. ${ignoredHint(file)}` }));
   };
   return {
-    obstacle: () => writeObstacle(repository),
+    obstacle: () => findWriteObstacle(repository),
     resign: async (roles, isDueByTime) => {
       try {
         return await resign(roles, isDueByTime);

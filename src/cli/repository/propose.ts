@@ -56,7 +56,7 @@ function propose(change: Change, flags: ProposeFlags, context: CommandContext): 
   const { at, clock, command } = context;
   const trusted = proposeRoot({
     repository: at(flags.repository),
-    change: { ...noChange, ...change, lives: livesOf(flags) },
+    change: { ...noChange, ...change, validity: readValidityFlags(flags) },
     danger: flags.yes ? 'accepted' : 'refused',
     clock,
     keysDirectory: at(flags.keys),
@@ -89,7 +89,7 @@ function propose(change: Change, flags: ProposeFlags, context: CommandContext): 
   };
 }
 
-function livesOf(flags: ProposeFlags): RootChange['lives'] {
-  const lives = topLevelRoles.map((role) => [role, flags[`${role}Life`]] as const);
-  return Object.fromEntries(lives.filter(([, lifeMs]) => lifeMs !== undefined));
+function readValidityFlags(flags: ProposeFlags): RootChange['validity'] {
+  const flagsByRole = topLevelRoles.map((role) => [role, flags[`${role}Life`]] as const);
+  return Object.fromEntries(flagsByRole.filter(([, validityMs]) => validityMs !== undefined));
 }

@@ -6,11 +6,11 @@ import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
 import type { ListedRelease } from '../repository/listing.js';
-import { releasesOf } from '../repository/metadata-content.js';
+import { parseReleases } from '../repository/metadata-content.js';
 import {
   metadataName,
   readRepositoryFile,
-  unlessRefused,
+  readUnlessRefused,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
@@ -27,8 +27,8 @@ export function formerReleases(
   const versions = versionsOnDisk(state.layout, 'snapshot').reverse().slice(0, maxSnapshots);
   const read = new Set<number>();
   for (const version of versions) {
-    const file = unlessRefused(() => readPublished(state, { role, version, read }));
-    for (const entry of unlessRefused(() => releasesOf(file?.signed ?? { targets: {} })) ?? []) {
+    const file = readUnlessRefused(() => readPublished(state, { role, version, read }));
+    for (const entry of readUnlessRefused(() => parseReleases(file?.signed ?? { targets: {} })) ?? []) {
       const { channel, serial } = entry.release;
       const key = `${channel} ${serial}`;
       if (entry.release.bundle === bundle && !found.has(key)) found.set(key, { role, ...entry });

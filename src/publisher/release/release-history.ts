@@ -8,11 +8,11 @@ import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
 import { findHead, type ListedRelease, listingsOf } from '../repository/listing.js';
-import { releasesOf } from '../repository/metadata-content.js';
+import { parseReleases } from '../repository/metadata-content.js';
 import {
   metadataName,
   readRepositoryFile,
-  unlessRefused,
+  readUnlessRefused,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
@@ -96,9 +96,9 @@ interface Correction {
 function releasesIn(state: RepositoryState, role: string, version: number): ListedRelease[] {
   const read = (): ListedRelease[] | undefined => {
     const file = readVouched(state, role, version);
-    return file && releasesOf(file.signed).map((entry) => ({ role, ...entry }));
+    return file && parseReleases(file.signed).map((entry) => ({ role, ...entry }));
   };
-  return unlessRefused(read) ?? [];
+  return readUnlessRefused(read) ?? [];
 }
 
 function readVouched(

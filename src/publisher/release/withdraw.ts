@@ -8,11 +8,11 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import { maxSerial } from '../../core/release/serial.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
-import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
-import { archiveOf, filesOf, isThere, standingDeltas } from '../repository/release-files.js';
+import { archiveOf, filesOf, isFilePresent, listPresentDeltas } from '../repository/release-files.js';
 import { pathOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
+import { listSerials } from '../repository/unverified-metadata.js';
 import { type ChangeOptions, readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { formerReleases } from './former-releases.js';
@@ -204,7 +204,7 @@ function chooseRelease(choice: Choice): ListedRelease {
   const chosen = [...standing, ...history].find(isNamed) ?? formerOf(choice).find(isNamed);
   if (chosen === undefined) {
     const message = `${bundle} has no serial ${to} that current keys trust`;
-    const isListed = serialsListed(state.layout, { bundle, channel }).has(to);
+    const isListed = listSerials(state.layout, { bundle, channel }).has(to);
     const hint = isListed ? untrustedHint : undefined;
     throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to }, ...given({ hint }) });
   }
@@ -238,7 +238,7 @@ function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
     throw new WritError('RELEASE_REFUSED', `${bundle} ${to} is itself withdrawn`, { facts });
   }
   // Also what only former keys have signed: nobody goes back to it, and hosts have accepted it.
-  const between = [...serialsListed(state.layout, { bundle, channel })]
+  const between = [...listSerials(state.layout, { bundle, channel })]
     .filter((serial) => serial > to && serial <= from && !withdrawn.includes(serial))
     .sort((a, b) => b - a);
   if (between.length === 0) return;
@@ -256,7 +256,7 @@ export function moveTo(
   channel: string,
 ): { release: ReleaseInfo; copies: TargetsChange<unknown>['copies'] } {
   const { deltas: _, ...rest } = entry.release;
-  const kept: ReleaseInfo = { ...rest, ...given({ deltas: standingDeltas(layout, entry) }) };
+  const kept: ReleaseInfo = { ...rest, ...given({ deltas: listPresentDeltas(layout, entry) }) };
   const files = rest.channel === channel ? [] : filesOf({ ...entry, release: kept });
   return {
     release: { ...kept, channel },
@@ -268,7 +268,7 @@ export function moveTo(
 export function requireArchive(layout: RepositoryLayout, entry: ListedRelease): void {
   const { bundle, channel, serial } = entry.release;
   const archive = archiveOf(entry);
-  if (archive !== undefined && isThere(layout, archive)) return;
+  if (archive !== undefined && isFilePresent(layout, archive)) return;
   const path = archive && join(layout.targets, pathOf(archive.place));
   throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is gone`, {
     facts: { bundle, channel, serial, path },

@@ -1,5 +1,5 @@
-// The files of delegated roles as they are in a repository: what hosts see, and what waits to go live. A file counts when the
-// keys that the delegating targets name have signed it. One that waits must list only its own paths.
+// The files of delegated roles in a repository: the published ones, and newer ones that wait for publication. A file counts
+// if keys that the delegating targets name have signed it. A waiting file must list only paths of its role.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
@@ -23,24 +23,27 @@ import {
   type RepositoryLayout,
   reachableOnDisk,
   readRepositoryFile,
-  unlessRefused,
+  readUnlessRefused,
 } from './repository-layout.js';
 import { listedFile, publishedVersion, type VersionRestarts } from './version-restarts.js';
 
-/** Newest file of each role that has one, by name. */
+/** The newest file of each role that has one, by role name. */
 export type DelegatedFiles = ReadonlyMap<string, ParsedFile<'targets'>>;
 
 type Meta = Readonly<Record<string, MetaFile>>;
 
-/** Newer files of one role that are looked at: who may write here could leave millions, each as large as metadata may be. */
+/**
+ * The number of newer files of one role that are read. Attack: a user with write permission stores millions of files, each
+ * with the largest allowed size.
+ */
 const maxNewerFiles = 64;
 
-/** @returns the roles that targets delegate to, in the order of their search */
+/** @returns the roles that targets delegate to, in the order of the search of a client */
 export function delegatedRolesOf(targets: ParsedFile<'targets'>): readonly DelegatedRole[] {
   return targets.signed.delegations?.roles ?? [];
 }
 
-/** @returns the delegated files that a snapshot names and the targets vouch for; one that is damaged is left out */
+/** @returns the delegated files that a snapshot lists and the delegation of the targets verifies, without damaged ones */
 export function readLiveDelegated(
   layout: RepositoryLayout,
   meta: Meta,
@@ -68,7 +71,7 @@ function readNamedFiles(
   const files = new Map<string, ParsedFile<'targets'>>();
   for (const role of delegatedRolesOf(targets)) {
     const named = metaOfRole(role.name);
-    const file = named && unlessRefused(() => readNewer(layout, targets, role, named.version));
+    const file = named && readUnlessRefused(() => readNewer(layout, targets, role, named.version));
     if (named !== undefined && file !== undefined && isNamedBy(named, file)) files.set(role.name, file);
   }
   return files;
@@ -80,7 +83,7 @@ interface ListedVersions {
   readonly restarts: VersionRestarts;
 }
 
-/** @returns for each role the newest file that may go live, and the newer ones that may not */
+/** @returns for each role the newest file that may be published, and the newer files that may not */
 export function findNewestDelegated(
   layout: RepositoryLayout,
   listed: ListedVersions,
@@ -100,8 +103,8 @@ export function findNewestDelegated(
 
 /**
  * @param read throws the reason why hosts would refuse the version
- * @returns the newest file above a version that may go live, and the newer ones that may not; no file where more of these are
- *   newer than are read
+ * @returns the newest file above a version that may be published, and the newer ones that may not; no file where more of
+ *   these are newer than are read
  * @throws WritError DISK_*
  */
 export function findNewest(
@@ -123,7 +126,7 @@ export function findNewest(
   return { ignored };
 }
 
-/** @returns the version that a snapshot names; 0 when it names none: no host has seen the role */
+/** @returns the version that a snapshot lists for a role; 0 without an entry, because no host has seen the role then */
 export function versionIn(meta: Meta, role: string): number {
   return listedFile(meta, role)?.version ?? 0;
 }
@@ -226,7 +229,7 @@ export function requireOwnVersion({ name, signed }: ParsedFile<'targets'>, versi
   });
 }
 
-/** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */
+/** Hosts ask this role only for its own paths. Other entries are a mistake of the team, or the work of a thief. */
 function requireOwnPaths({ signed }: ParsedFile<'targets'>, role: DelegatedRole): void {
   const foreign = Object.keys(signed.targets).find((path) => !matchesPath(role, path));
   if (foreign === undefined) return;

@@ -1,4 +1,4 @@
-// A newer file of a role that is not published, because hosts would refuse it: the cause, and what helps. Pure.
+// A newer file of a role that is not published, because hosts would refuse it: the cause and the remedy. Pure.
 import type { ErrorCode, WritError } from '../../core/errors.js';
 
 export interface IgnoredFile {
@@ -7,7 +7,7 @@ export interface IgnoredFile {
   readonly cause: WritError;
 }
 
-/** Files below targets/ that were not uploaded, or not completely. */
+/** Codes for files below targets/ that were not uploaded, or not completely. */
 const archiveCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'TARGET_MISSING',
   'DOWNLOAD_TRUNCATED',
@@ -20,7 +20,7 @@ export function ignoredText({ name, cause }: IgnoredFile): string {
   return `${name} cannot be published: ${cause.message} [${cause.code}]`;
 }
 
-/** @returns what makes the file acceptable, or a newer one of its role */
+/** @returns the remedy that makes the file, or a newer one of its role, acceptable */
 export function ignoredHint({ name, cause }: IgnoredFile): string {
   const role = name.replace(/^\d+\.(.*)\.json$/, '$1');
   if (archiveCodes.has(cause.code))
@@ -34,7 +34,7 @@ export function damagedHint(name: string): string {
   return `Restore metadata/${name} from a copy of the repository. If a stolen key listed a file that never existed: docs/operations.md, "A stolen online key".`;
 }
 
-/** @returns for --json: the names alone, and each with its cause */
+/** @returns the members for --json: the names alone, and each name with its cause */
 export function ignoredDetails(files: readonly IgnoredFile[]): Readonly<Record<string, unknown>> {
   return {
     ignored: files.map(({ name }) => name),

@@ -1,5 +1,5 @@
-// Which role lists which release: the newest targets of every role that may list one, and the questions that a
-// change of them asks. Decides over a repository's state; signs and writes nothing.
+// Which role lists which release: the newest targets of every role that may list releases, and queries that a change of
+// them needs. Decides over a repository state; signs and writes nothing.
 import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
@@ -10,17 +10,17 @@ import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
-import { readLoosely } from './loose-metadata.js';
-import { releasesOf } from './metadata-content.js';
-import { unlessRefused } from './repository-layout.js';
+import { parseReleases } from './metadata-content.js';
+import { readUnlessRefused } from './repository-layout.js';
 import type { RepositoryState } from './repository-state.js';
 import { readSeenFile } from './seen-files.js';
+import { readUnverified } from './unverified-metadata.js';
 import { listedFile } from './version-restarts.js';
 
-/** One role that lists releases. */
+/** A role that lists releases. */
 interface Listing {
   readonly role: string;
-  /** By path. */
+  /** By target path. */
   readonly targets: Readonly<Record<string, TargetFile>>;
 }
 
@@ -31,33 +31,39 @@ export interface ListedRelease {
   readonly release: ReleaseInfo;
 }
 
-/** What was handed over to a role, signed by who gave it, until the role's own file has it. */
+/**
+ * The releases that a delegating role handed over to a role. The delegating role signs them until the role's own file lists
+ * them.
+ */
 export interface HandOver {
-  /** Newest version of the role's file then; 0 when it had none. A later one that is lost is not made good by this. */
+  /**
+   * The newest version of the role's file at the hand-over; 0 without a file. The hand-over does not replace a later file
+   * that is lost.
+   */
   readonly after: number;
-  /** By path. */
+  /** By target path. */
   readonly targets: Readonly<Record<string, TargetFile>>;
 }
 
 export type HandedOver = Readonly<Record<string, HandOver>>;
 
-/** @returns what targets hand over, by role; `writ.handedOver` in their signed part */
+/** @returns the hand-overs of targets by role: `writ.handedOver` in their signed part */
 export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
   return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
 }
 
-/** @returns true while the role has signed nothing since the hand-over: what it signed before is older news */
+/** @returns true while the role has signed nothing since the hand-over; its earlier files are older than the hand-over */
 export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | undefined): boolean {
   if (own === undefined) return true;
   const { version } = own.signed;
-  // The versions of the role began again after the hand-over.
+  // The versions of the role restarted after the hand-over.
   if (beginsAgain(after) && !beginsAgain(version)) return false;
   return version <= after;
 }
 
 /**
- * @returns every role that lists releases, the top-level targets first; of a role that has not signed since something
- *   was handed over to it, what was handed over
+ * @returns every role that lists releases, the top-level targets first. A role that has not signed since a hand-over lists
+ *   the handed-over releases
  */
 export function listingsOf({ targets, delegated, restarted }: RepositoryState): readonly Listing[] {
   const handedOver = handedOverBy(targets);
@@ -70,20 +76,20 @@ export function listingsOf({ targets, delegated, restarted }: RepositoryState): 
   return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
 }
 
-/** @returns what a role lists, by path: as listingsOf says it, nothing for a role that there is not */
+/** @returns the targets of a role by path, as in listingsOf; empty for an unknown role */
 export function targetsListedBy(state: RepositoryState, role: string): Listing['targets'] {
   return listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
 }
 
 /**
- * @returns the releases of a delegated role that hosts have seen, by path. Where hosts have not seen a version of the role since
- *   a hand-over, these are the handed-over paths. A file of the role that no snapshot lists is never in it, because a stolen key
- *   may have signed that file
+ * @returns the releases of a delegated role that hosts have seen, by path. Where hosts have not seen a version of the role
+ *   since a hand-over, these are the handed-over paths. A file of the role that no snapshot lists is never included,
+ *   because a stolen key may have signed that file
  */
 export function publishedTargetsOf(state: RepositoryState, role: string): Listing['targets'] {
   const { targets, live, delegated, restarted } = state;
   const listed = live.delegated.get(role) ?? restarted.get(role);
-  // Without a newer file none was published: the other snapshots are not read.
+  // Without a newer file, no later file was published, and the other snapshots need not be read.
   const hasNewer = delegated.get(role) !== undefined && delegated.get(role) !== live.delegated.get(role);
   const seen = hasNewer ? readSeenFile(state, targets, role) : undefined;
   const own = seen ?? listed;
@@ -95,13 +101,16 @@ export function publishedTargetsOf(state: RepositoryState, role: string): Listin
   return Object.fromEntries(entries.map(([path, file]) => [path, published[path] ?? file]));
 }
 
-/** @returns the role whose file lists this path, or would list it: as a client searches */
+/** @returns the role that lists this path, or would list it: the first match in the search order of a client */
 export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: string): string {
   if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
   return delegatedRolesOf(targets).find((role) => matchesPath(role, path))?.name ?? 'targets';
 }
 
-/** @returns the head of a channel. @throws WritError TARGET_MALFORMED when the entry is not one of ours */
+/**
+ * @returns the head of a channel; undefined without one. @throws WritError TARGET_MALFORMED where the entry is not a Writ
+ *   release
+ */
 export function findHead(state: RepositoryState, bundle: string, channel: string): ListedRelease | undefined {
   const path = targetPath(bundle, channel);
   const role = roleOfPath(state, path);
@@ -113,7 +122,7 @@ export function findHead(state: RepositoryState, bundle: string, channel: string
 /** @returns the heads of a bundle's channels, by path. @throws WritError TARGET_MALFORMED */
 export function headsOf(state: RepositoryState, bundle: string): readonly ListedRelease[] {
   return listingsOf(state)
-    .flatMap(({ role, targets }) => reachable(state, role, targets))
+    .flatMap(({ role, targets }) => filterReachable(state, role, targets))
     .filter(({ release }) => release.bundle === bundle);
 }
 
@@ -121,15 +130,15 @@ export function headsOf(state: RepositoryState, bundle: string): readonly Listed
 export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[] {
   const { targets, delegated } = state.live;
   const files = [targets, ...delegated.values()];
-  return files.flatMap(({ name, signed }) => reachable({ targets }, name, signed.targets));
+  return files.flatMap(({ name, signed }) => filterReachable({ targets }, name, signed.targets));
 }
 
 export interface NewListedRelease extends ListedRelease {
-  /** The role that signed this release for hosts before: nothing else of it changes. */
+  /** The role that signed this unchanged release for hosts before. */
   readonly movedFrom?: string;
 }
 
-/** @returns the releases that hosts see once the newest files are published, and that they do not see now in this form */
+/** @returns the releases that hosts will see after the newest files are published, and do not see now in this form */
 export function listNewReleases(state: RepositoryState): readonly NewListedRelease[] {
   const { live, targets, delegated } = state;
   const newest = { targets, live: { ...live, targets, delegated } };
@@ -147,11 +156,14 @@ export function listNewReleases(state: RepositoryState): readonly NewListedRelea
   });
 }
 
-/** @returns the releases of teams that the published snapshot lists, and that only replaced keys have signed: hosts have them */
+/**
+ * @returns the releases of teams that the published snapshot lists and only replaced keys have signed, because hosts have
+ *   them
+ */
 function listFormerReleases({ layout, live }: RepositoryState): readonly ListedRelease[] {
   return delegatedRolesOf(live.targets).flatMap(({ name }) => {
     const listed = live.delegated.has(name) ? undefined : listedFile(live.snapshot.signed.meta, name);
-    const file = listed && readLoosely(layout, 'targets', listed.version, name);
+    const file = listed && readUnverified(layout, 'targets', listed.version, name);
     const isListed = listed !== undefined && file !== undefined && isNamedBy(listed, file);
     return isListed ? readListedReleases(name, file.signed.targets) : [];
   });
@@ -162,7 +174,7 @@ export interface MarkedRelease extends ListedRelease {
   readonly isLive: boolean;
 }
 
-/** @returns the releases of a listing, each marked; without malformed ones */
+/** @returns the releases of a listing with their marks, without malformed ones */
 export function markListedReleases(
   state: RepositoryState,
   role: string,
@@ -178,36 +190,39 @@ export function markListedReleases(
   });
 }
 
-/** As liveReleasesOf, without the files that list a malformed release: hosts refuse them. */
+/** Like liveReleasesOf, but omits files that list a malformed release, because hosts refuse them. */
 function readReleases({ live }: Pick<RepositoryState, 'live'>): readonly ListedRelease[] {
   const { targets, delegated } = live;
   return [targets, ...delegated.values()].flatMap(
-    ({ name, signed }) => unlessRefused(() => reachable({ targets }, name, signed.targets)) ?? [],
+    ({ name, signed }) => readUnlessRefused(() => filterReachable({ targets }, name, signed.targets)) ?? [],
   );
 }
 
-/** @returns the entries of a role's listing as releases; without those that are malformed */
+/** @returns the entries of a role's listing as releases, without malformed ones */
 export function readListedReleases(role: string, targets: Listing['targets']): readonly ListedRelease[] {
   return Object.entries(targets).flatMap(([path, file]) => {
-    return unlessRefused(() => ({ role, path, file, release: parseReleaseInfo(file.custom, path) })) ?? [];
+    return (
+      readUnlessRefused(() => ({ role, path, file, release: parseReleaseInfo(file.custom, path) })) ?? []
+    );
   });
 }
 
-/** What the role of a path lists; what another role says of it no client would find. */
-function reachable(
+/** Omits paths that another role lists, because no client finds them in this role. */
+function filterReachable(
   state: Pick<RepositoryState, 'targets'>,
   role: string,
   targets: Listing['targets'],
 ): ListedRelease[] {
-  return releasesOf({ targets })
+  return parseReleases({ targets })
     .filter(({ path }) => roleOfPath(state, path) === role)
     .map((entry) => ({ role, ...entry }));
 }
 
 /**
- * @param afterSerial what another repository has used up, where this one takes its place
- * @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too
- * @throws WritError REPOSITORY_INVALID when a release has the highest serial and is not withdrawn; USAGE when afterSerial is it
+ * @param afterSerial the highest serial of another repository that this one replaces
+ * @returns a serial above every serial that this bundle ever had: on any channel, by any role, withdrawn ones included
+ * @throws WritError REPOSITORY_INVALID where a release that is not withdrawn has the highest possible serial; USAGE where
+ *   afterSerial is the highest possible serial
  */
 export function nextSerial(state: RepositoryState, bundle: string, afterSerial = 0): number {
   const next = Math.max(highestSerial(state, bundle), afterSerial) + 1;
@@ -215,8 +230,9 @@ export function nextSerial(state: RepositoryState, bundle: string, afterSerial =
 }
 
 /**
- * Fast-forward attack: a stolen key signed the highest serial, so that none can follow it. A host ignores an accepted serial
- * that is withdrawn. Once each channel has left it, the lowest unused serial above the listed releases is the next.
+ * Fast-forward attack: a stolen key signed the highest serial, so that none can follow it. A host ignores an accepted
+ * serial that is withdrawn. Once no channel offers it any more, the lowest unused serial above the listed releases is the
+ * next.
  */
 function serialBelowWithdrawn(state: RepositoryState, bundle: string, afterSerial: number): number {
   const used = new Set(usedSerials(state, bundle));
@@ -244,14 +260,14 @@ export function unionOf(serials: readonly number[], others: readonly number[] = 
   return [...new Set([...serials, ...others])].sort((a, b) => a - b);
 }
 
-/** @returns the highest serial this bundle ever had; 0 for a new one */
+/** @returns the highest serial that this bundle ever had; 0 for a new bundle */
 export function highestSerial(state: RepositoryState, bundle: string): number {
   return usedSerials(state, bundle).reduce((highest, serial) => Math.max(highest, serial), 0);
 }
 
 function usedSerials(state: RepositoryState, bundle: string): readonly number[] {
   return [...listingsOf(state), ...Object.values(handedOverBy(state.targets))]
-    .flatMap(releasesOf)
+    .flatMap(parseReleases)
     .filter(({ release }) => release.bundle === bundle)
     .flatMap(({ release }) => [release.serial, ...release.withdrawn]);
 }

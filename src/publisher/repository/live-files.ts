@@ -1,5 +1,5 @@
-// The files that hosts see: the timestamp, the snapshot that it names, and the targets that the snapshot names, each signed by
-// keys of some root of the chain. After a root with new online keys, files that a thief named may not exist.
+// Reads the published files: the timestamp, the snapshot that it lists, and the targets that the snapshot lists. Each must
+// be signed by keys of any root in the chain. Files that a thief listed may be missing after a root with new online keys.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -13,16 +13,16 @@ import {
 import { forgetsVersions } from '../../core/tuf/metadata-version.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
-import { readLoosely } from './loose-metadata.js';
 import {
   metadataName,
   type RepositoryLayout,
   readRepositoryFile,
   versionsOnDisk,
 } from './repository-layout.js';
+import { readUnverified } from './unverified-metadata.js';
 import { listedFile } from './version-restarts.js';
 
-/** What a root puts in charge, beside itself. */
+/** The top-level roles that a root delegates to. */
 export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
 
 export interface LiveFiles {
@@ -39,17 +39,17 @@ interface LiveReading {
   readonly roots: readonly ParsedFile<'root'>[];
   /** The root that hosts have, or will have after a commit. */
   readonly hostRoot: ParsedFile<'root'>;
-  /** `accepted`: only where an operator knows that the missing files never existed. A lost file would be forgotten. */
+  /** `accepted` only where an operator knows that the missing files never existed. Otherwise a lost file would be ignored. */
   readonly missingFiles: MissingFiles;
 }
 
-/** The newest snapshots that are read in place of one that names missing files. */
+/** The number of newest snapshots that are tried in place of a snapshot that lists missing files. */
 const maxSnapshots = 64;
 
 /**
- * Fast-forward attack with online keys alone: a snapshot names versions that never existed. Hosts have rejected them, and forget
- * the snapshot with its key. So where the newest root replaces an online key, and an operator accepts it, the newest snapshot
- * with existing files counts.
+ * Fast-forward attack with online keys alone: a snapshot lists versions that never existed. Hosts have rejected them, and
+ * forget the snapshot with its key. Therefore the newest snapshot with existing files is used, but only where the newest
+ * root replaces an online key and an operator accepts it.
  * @throws WritError METADATA_MISSING, METADATA_MALFORMED, METADATA_MIX, SIGNATURE_*
  */
 export function readLiveFiles(reading: LiveReading): LiveFiles {
@@ -59,7 +59,7 @@ export function readLiveFiles(reading: LiveReading): LiveFiles {
   const meta = timestamp.signed.meta['snapshot.json'];
   const named = attempt(() => readFrom(reading, timestamp, meta));
   if ('error' in named && !hasNewOnlineKeys(reading, { timestamp })) throw named.error;
-  if ('files' in named && (!hasNewOnlineKeys(reading, named.files) || isWhole(reading, named.files)))
+  if ('files' in named && (!hasNewOnlineKeys(reading, named.files) || hasAllFiles(reading, named.files)))
     return named.files;
   if (reading.missingFiles === 'refused') throw missingFilesError(named);
   const versions = versionsOnDisk(layout, 'snapshot').reverse().slice(0, maxSnapshots);
@@ -67,8 +67,8 @@ export function readLiveFiles(reading: LiveReading): LiveFiles {
     const one = attempt(() => readFrom(reading, timestamp, { version }));
     return 'files' in one ? [one.files] : [];
   });
-  const whole = others.find((files) => isWhole(reading, files));
-  if (whole !== undefined) return whole;
+  const complete = others.find((files) => hasAllFiles(reading, files));
+  if (complete !== undefined) return complete;
   if ('files' in named) return named.files;
   const [newest] = others;
   if (newest !== undefined) return newest;
@@ -106,12 +106,12 @@ function readFrom(
   return { timestamp, snapshot, targets };
 }
 
-/** True where each file that the snapshot names for a delegated role exists; a replaced key may have signed it. */
-function isWhole({ layout }: LiveReading, { snapshot, targets }: LiveFiles): boolean {
+/** True where each file that the snapshot lists for a delegated role exists. A replaced key may have signed it. */
+function hasAllFiles({ layout }: LiveReading, { snapshot, targets }: LiveFiles): boolean {
   const { meta } = snapshot.signed;
   return delegatedRolesOf(targets).every(({ name }) => {
     const named = listedFile(meta, name);
-    const file = named && readLoosely(layout, 'targets', named.version, name);
+    const file = named && readUnverified(layout, 'targets', named.version, name);
     return named === undefined || (file !== undefined && isNamedBy(named, file));
   });
 }
@@ -125,8 +125,9 @@ function hasNewOnlineKeys(
 }
 
 /**
- * A rotation puts the new root there before what its new keys sign; a crash in between, or keys that are
- * elsewhere, must not make the repository unreadable to the people that finish the rotation.
+ * Accepts the keys of any root in the chain. A rotation writes the new root before its new keys sign the other roles. After
+ * a crash in between, or where the keys are elsewhere, the repository must stay readable for the operators that finish the
+ * rotation.
  */
 function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
   const newest = roots.at(-1);

@@ -1,5 +1,5 @@
-// What each metadata file says, before it is signed: versions, ends of life, what it lists. Pure.
-// How long a role lives is written into the root, so that everybody who signs later agrees about it.
+// Builds the unsigned content of each metadata file: versions, expiry times, entries. Pure. The root records the validity
+// period of each role, so that all later signers use the same value.
 import { createHash } from 'node:crypto';
 import { WritError } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
@@ -17,48 +17,50 @@ import {
 import type { PublicKey } from '../keys/public-key.js';
 import type { VersionRestarts } from './version-restarts.js';
 
-/** Milliseconds from a role's signing to its expiry. */
-export type RoleLives = Readonly<Record<TopLevelRole, number>>;
+/** Milliseconds from the signing of a role to its expiry. */
+export type ValidityPeriods = Readonly<Record<TopLevelRole, number>>;
 
 const dayMs = 86_400_000;
-export const defaultLives: RoleLives = {
+export const defaultValidityPeriods: ValidityPeriods = {
   root: 365 * dayMs,
   targets: 365 * dayMs,
   snapshot: 30 * dayMs,
   timestamp: 7 * dayMs,
 };
 
-/** When a file is signed, and as which version. */
+/** The version and the times of a file that is about to be signed. */
 export interface Edition {
   readonly version: number;
-  /** When it is signed: what hosts take the time for, where the clock is behind that. */
+  /** The signing time in epoch milliseconds. Hosts use it as the lower bound of the time. */
   readonly nowMs: number;
-  readonly lifeMs: number;
-  /** A person vouches for the clock. */
+  readonly validityMs: number;
+  /** An operator confirmed the clock. */
   readonly stated?: true;
 }
 
-/** With what we add to a file: the specification keeps members that it does not know. */
-export type Ours<Signed> = Signed & { readonly writ: object };
+/** A signed part with the members that Writ adds. The specification requires clients to ignore unknown members. */
+export type WithWrit<Signed> = Signed & { readonly writ: object };
 
-/** @returns one value a role */
+/** @returns one value for each top-level role */
 export function perRole<T>(of: (role: TopLevelRole) => T): Readonly<Record<TopLevelRole, T>> {
   return { root: of('root'), targets: of('targets'), snapshot: of('snapshot'), timestamp: of('timestamp') };
 }
 
-/** @param holders keys and threshold of each role; the names of the keys are for people, under `writ.signers` */
+/**
+ * @param holders keys and threshold of each role. The names of the keys are for people, and are stored under `writ.signers`
+ */
 export function rootContent(
   edition: Edition,
   holders: Readonly<
     Record<TopLevelRole, { readonly keys: readonly PublicKey[]; readonly threshold: number }>
   >,
-  lives: RoleLives,
-): Ours<RootSigned> {
+  validity: ValidityPeriods,
+): WithWrit<RootSigned> {
   const keys = topLevelRoles.flatMap((role) => holders[role].keys);
   const signers = Object.fromEntries(keys.map(({ keyId, name }) => [keyId, name]));
   return {
-    ...base('root', edition),
-    writ: { ...signedAt(edition), livesMs: lives, signers },
+    ...baseMembers('root', edition),
+    writ: { ...signedAt(edition), livesMs: validity, signers },
     consistent_snapshot: true,
     keys: Object.fromEntries(keys.map(({ keyId, key }) => [keyId, key])),
     roles: perRole((role) => {
@@ -68,83 +70,83 @@ export function rootContent(
   };
 }
 
-/** @returns the lives that the root records; the defaults in roots of other publishers */
-export function livesOf(root: RootSigned): RoleLives {
+/** @returns the validity periods that the root records; the defaults for roots of other publishers */
+export function readValidityPeriods(root: RootSigned): ValidityPeriods {
   const recorded =
-    (root as { readonly writ?: { readonly livesMs?: Partial<RoleLives> } }).writ?.livesMs ?? {};
+    (root as { readonly writ?: { readonly livesMs?: Partial<ValidityPeriods> } }).writ?.livesMs ?? {};
   return perRole((role) => {
-    const lifeMs = recorded[role];
-    return typeof lifeMs === 'number' && lifeMs >= 1000 ? lifeMs : defaultLives[role];
+    const validityMs = recorded[role];
+    return typeof validityMs === 'number' && validityMs >= 1000 ? validityMs : defaultValidityPeriods[role];
   });
 }
 
 /**
- * @param before the version before: what it says beside its targets, as delegations, is carried on
- * @param ours further members of `writ`
+ * @param before the previous version; its members beside the targets, such as delegations, are kept
+ * @param furtherMembers further members of `writ`
  */
 export function targetsContent(
   edition: Edition,
   targets: Readonly<Record<string, TargetFile>>,
   before?: TargetsSigned,
-  ours: object = {},
-): Ours<TargetsSigned> {
-  // What was said of the clock was said of the version before.
+  furtherMembers: object = {},
+): WithWrit<TargetsSigned> {
+  // The confirmation of the clock applied to the previous version only.
   const { clock: _, ...kept } =
     (before as { readonly writ?: Readonly<Record<string, unknown>> } | undefined)?.writ ?? {};
-  const writ = { ...kept, ...ours, ...signedAt(edition) };
-  return { ...before, ...base('targets', edition), writ, targets };
+  const writ = { ...kept, ...furtherMembers, ...signedAt(edition) };
+  return { ...before, ...baseMembers('targets', edition), writ, targets };
 }
 
-/** A metadata file that another one names. */
-export interface NamedFile {
+/** A metadata file that a snapshot or timestamp lists. */
+export interface VersionedFile {
   readonly version: number;
   readonly bytes: Uint8Array;
 }
 
 /**
- * @param before what the snapshot before lists, because every host refuses a role that vanished or went back; and the roles
- *   with restarted versions
- * @param files newest file of each role by name, `targets` among them
+ * @param before the entries of the previous snapshot, because every host refuses a role that is removed or older; and the
+ *   roles with restarted versions
+ * @param files the newest file of each role by name, including `targets`
  */
 export function snapshotContent(
   edition: Edition,
   before: { readonly meta: SnapshotSigned['meta']; readonly restarts?: VersionRestarts },
-  files: ReadonlyMap<string, NamedFile>,
-): Ours<SnapshotSigned> {
+  files: ReadonlyMap<string, VersionedFile>,
+): WithWrit<SnapshotSigned> {
   const newest = [...files].map(([role, file]) => [`${role}.json`, describeListedFile(file)] as const);
   const meta = { ...before.meta, ...Object.fromEntries(newest) };
   const { restarts } = before;
   const ours =
     restarts === undefined || restarts.size === 0 ? {} : { restarts: Object.fromEntries(restarts) };
-  return { ...base('snapshot', edition), writ: { ...signedAt(edition), ...ours }, meta };
+  return { ...baseMembers('snapshot', edition), writ: { ...signedAt(edition), ...ours }, meta };
 }
 
-/** `writ.signedAt` becomes the clock floor of every host: no host takes the world for younger. */
-export function timestampContent(edition: Edition, snapshot: NamedFile): TimestampSigned {
+/** `writ.signedAt` becomes the clock floor of every host: hosts refuse to use an earlier time. */
+export function timestampContent(edition: Edition, snapshot: VersionedFile): TimestampSigned {
   const meta = { 'snapshot.json': describeListedFile(snapshot) };
-  return { ...base('timestamp', edition), writ: signedAt(edition), meta };
+  return { ...baseMembers('timestamp', edition), writ: signedAt(edition), meta };
 }
 
-function base<Role extends TopLevelRole>(role: Role, { version, nowMs, lifeMs }: Edition) {
-  return { _type: role, spec_version: specVersion, version, expires: isoSeconds(nowMs + lifeMs) };
+function baseMembers<Role extends TopLevelRole>(role: Role, { version, nowMs, validityMs }: Edition) {
+  return { _type: role, spec_version: specVersion, version, expires: isoSeconds(nowMs + validityMs) };
 }
 
 function signedAt({ nowMs, stated }: Edition): { signedAt: string } {
   return { signedAt: isoSeconds(nowMs), ...(stated === undefined ? {} : { clock: 'stated' }) };
 }
 
-/** @returns how a snapshot lists a file */
-export function describeListedFile({ version, bytes }: NamedFile) {
+/** @returns the entry of a file in a snapshot or timestamp */
+export function describeListedFile({ version, bytes }: VersionedFile) {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   return { version, length: bytes.length, hashes: { sha256 } };
 }
 
-/** The specification's form of a time: whole seconds, UTC. */
+/** @returns a time in the form of the specification: whole seconds, UTC */
 export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 
-/** @returns the entry that puts this release at the head of its channel */
+/** @returns the target entry that makes this release the head of its channel */
 export function entryOf(
   release: ReleaseInfo,
   archive: { readonly archiveDigest: Digest; readonly archiveBytes: number },
@@ -156,8 +158,8 @@ export function entryOf(
   };
 }
 
-/** @returns every release that the targets list, by path. @throws WritError TARGET_MALFORMED */
-export function releasesOf(
+/** @returns the listed releases, sorted by path. @throws WritError TARGET_MALFORMED */
+export function parseReleases(
   targets: Pick<TargetsSigned, 'targets'>,
 ): { path: string; file: TargetFile; release: ReleaseInfo }[] {
   return Object.entries(targets.targets)
@@ -166,12 +168,12 @@ export function releasesOf(
 }
 
 const maxTextCharacters = 200;
-// Canonical JSON writes control characters as they are, and no JSON parser takes them back.
+// Canonical JSON writes control characters unescaped, and JSON parsers reject them.
 const textCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
 /**
  * @param what names the text in the message
- * @throws WritError USAGE for a text that hosts would refuse, or that could drive a terminal
+ * @throws WritError USAGE for a text that hosts would refuse, or that could control a terminal
  */
 export function requireText(text: string, what: string): void {
   if (text.length > maxTextCharacters) {

@@ -1,16 +1,16 @@
-// What `--accept-missing` leaves out: the files that the published snapshot lists and that are missing. An operator has to know
-// their names, because a lost file cannot be distinguished from one that never existed.
+// Describes the files that `--accept-missing` leaves out: the published snapshot lists them, and they are missing. The
+// operator must see their names, because a lost file cannot be distinguished from one that never existed.
 
 import { isNamedBy } from '../../core/tuf/metadata-checks.js';
 import { listedRole } from '../../core/tuf/tuf-metadata.js';
-import { readLoosely } from './loose-metadata.js';
 import { metadataName } from './repository-layout.js';
 import { passedOverSnapshot, type RepositoryState } from './repository-state.js';
+import { readUnverified } from './unverified-metadata.js';
 
 export interface PassedOver {
   /** The version of the published snapshot. */
   readonly version: number;
-  /** Names of files that are missing, or that differ from the listed ones. Their releases are unknown. */
+  /** Names of the missing files, and of those that differ from their entries. Their releases are unknown. */
   readonly missing: readonly string[];
 }
 
@@ -18,11 +18,11 @@ export interface PassedOver {
 export function findPassedOver(state: RepositoryState): PassedOver | undefined {
   const version = passedOverSnapshot(state);
   if (version === undefined) return undefined;
-  const snapshot = readLoosely(state.layout, 'snapshot', version);
+  const snapshot = readUnverified(state.layout, 'snapshot', version);
   if (snapshot === undefined) return { version, missing: [metadataName('snapshot', version)] };
   const missing = Object.entries(snapshot.signed.meta).flatMap(([name, meta]) => {
     const role = listedRole(name);
-    const file = readLoosely(state.layout, 'targets', meta.version, role);
+    const file = readUnverified(state.layout, 'targets', meta.version, role);
     return file !== undefined && isNamedBy(meta, file) ? [] : [metadataName(role, meta.version)];
   });
   return { version, missing };

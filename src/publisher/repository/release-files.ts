@@ -1,5 +1,5 @@
-// Which files belong to a release, where they lie, and how long they are signed to be: its archive, and its deltas. What looks after
-// the one looks after the others. Pure, except for the question whether they are there.
+// The files of a release with their places and signed lengths: its archive and its deltas. Callers treat all of them alike.
+// Pure, except for isFilePresent.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { digestFromHex } from '../../core/names.js';
@@ -15,7 +15,7 @@ export interface ReleaseFile {
 
 type Listed = Pick<ListedRelease, 'release' | 'file'>;
 
-/** @returns undefined for an entry without a digest of ours */
+/** @returns undefined for an entry without a SHA-256 digest */
 export function archiveOf({ release, file }: Listed): ReleaseFile | undefined {
   const { bundle, channel } = release;
   const digest = digestFromHex(file.hashes['sha256']);
@@ -27,23 +27,23 @@ export function deltasOf({ release }: Pick<Listed, 'release'>): ReleaseFile[] {
   return deltas.map(({ digest, length }) => ({ place: { kind: 'delta', bundle, channel, digest }, length }));
 }
 
-/** @returns the archive first */
+/** @returns the archive, then the deltas */
 export function filesOf(entry: Listed): ReleaseFile[] {
   const archive = archiveOf(entry);
   return archive === undefined ? deltasOf(entry) : [archive, ...deltasOf(entry)];
 }
 
-/** @returns true for a regular file of the signed length; its digest is not asked */
-export function isThere({ targets }: RepositoryLayout, { place, length }: ReleaseFile): boolean {
+/** @returns true for a regular file with the signed length; the digest is not verified */
+export function isFilePresent({ targets }: RepositoryLayout, { place, length }: ReleaseFile): boolean {
   const status = fs.statSync(join(targets, pathOf(place)), { throwIfNoEntry: false });
   return status?.isFile() === true && status.size === length;
 }
 
-/** @returns those deltas of a release that are still there; undefined for none */
-export function standingDeltas(layout: RepositoryLayout, entry: Listed): ReleaseInfo['deltas'] {
+/** @returns the deltas of a release that are still on disk; undefined where none is */
+export function listPresentDeltas(layout: RepositoryLayout, entry: Listed): ReleaseInfo['deltas'] {
   const there = new Set(
     deltasOf(entry)
-      .filter((delta) => isThere(layout, delta))
+      .filter((delta) => isFilePresent(layout, delta))
       .map(({ place }) => place.digest),
   );
   const deltas = entry.release.deltas?.filter(({ digest }) => there.has(digest)) ?? [];

@@ -1,5 +1,5 @@
-// Where things are in a repository on disk, and which versions are there.
-// Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
+// The paths in a repository on disk, and the versions that exist there. Reads names and bytes. Verification is in
+// repository-state, writing in repository-writer.
 import * as fs from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
@@ -17,7 +17,7 @@ import { readSmallFile } from '../../platform/read-file.js';
 
 export type RepositoryLayout = Readonly<ReturnType<typeof layoutOf>>;
 
-/** @param directory of the repository; nothing has to be there yet */
+/** @param directory of the repository; it may be absent */
 export function layoutOf(directory: string) {
   const metadata = join(directory, 'metadata');
   return {
@@ -25,7 +25,7 @@ export function layoutOf(directory: string) {
     metadata,
     targets: join(directory, 'targets'),
     lock: join(directory, '.lock'),
-    /** The one metadata file that changes under its name. */
+    /** The only metadata file that changes under its name. */
     timestamp: join(metadata, 'timestamp.json'),
   };
 }
@@ -43,20 +43,20 @@ export interface FilePlace {
   readonly digest: Digest;
 }
 
-/** @returns where it is below targets/: its digest is in its name, so it never changes */
+/** @returns its path below targets/; the name contains the digest, so the content never changes */
 export function pathOf({ kind, bundle, channel, digest }: FilePlace): string {
   const name = kind === 'archive' ? targetPath(bundle, channel) : deltaPath(bundle, channel);
   return join(dirname(name), `${digestHex(digest)}.${basename(name)}`);
 }
 
-/** @returns true for names as pathOf gives them to archives and deltas */
+/** @returns true for the names that pathOf gives to archives and deltas */
 export function isReleaseFile(name: string): boolean {
   return name.endsWith('.tar.br') || name.endsWith('.delta');
 }
 
 const numbered = new RegExp(`^(${versionPattern})\\.(.+)\\.json$`);
 
-/** @returns the versions of a role that are there, ascending; whatever wrote them */
+/** @returns the versions of a role on disk, ascending, without any verification */
 export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
   const versions = listNames(layout.metadata).flatMap((name) => {
     const match = numbered.exec(name);
@@ -66,7 +66,7 @@ export function versionsOnDisk(layout: RepositoryLayout, role: string): number[]
 }
 
 /**
- * A version that cannot be reached is left out, because a thief of a key may have signed any number.
+ * Omits versions that cannot be reached. Attack: a thief of a key signs a very high version number.
  * @param published the version that hosts see; 0 before they see any
  * @returns the versions of a role that may be published or are published, ascending
  */
@@ -76,14 +76,16 @@ export function reachableOnDisk(layout: RepositoryLayout, role: string, publishe
 
 /**
  * @param published as for reachableOnDisk
- * @returns the version above the published one and each reachable one: readers take the highest that verifies
- * @throws WritError REPOSITORY_INVALID where no version can follow, or a further version on disk would be above the next one
+ * @returns one more than the highest of the published and the reachable versions, because readers use the highest one that
+ *   verifies
+ * @throws WritError REPOSITORY_INVALID where no version can follow, or a further version on disk would be above the next
+ *   one
  */
 export function nextVersionOf(layout: RepositoryLayout, role: string, published: number): number {
   const highest = Math.max(published, reachableOnDisk(layout, role, published).at(-1) ?? 0);
   if (highest >= maxVersion) throw noVersionFollows(role, published);
   const next = highest + 1;
-  // The versions right above the next one would be read with it, and hide it.
+  // The versions right above the next one would become reachable with it, and readers would prefer them.
   if (next <= maxVersionAfterGap || !versionsOnDisk(layout, role).includes(next + 1)) return next;
   const name = metadataName(role, next + 1);
   throw new WritError('REPOSITORY_INVALID', `${name} is above the next version of ${role}`, {
@@ -102,30 +104,30 @@ export function noVersionFollows(role: string, version: number): WritError {
   });
 }
 
-/** @returns names of the roles that have numbered files there, also those of roles that no file lists any more */
+/** @returns the roles with numbered files on disk, also those that no file lists any more */
 export function rolesOnDisk(layout: RepositoryLayout): string[] {
   const names = listNames(layout.metadata).flatMap((name) => numbered.exec(name)?.[2] ?? []);
-  // A name that needs encoding is not one that our publisher gave.
+  // Publishers of Writ give no name that needs encoding.
   return [...new Set(names)].filter((name) => roleFileName(name) === name);
 }
 
 /**
- * Reads a file of the repository. Each user with write permission may have put it there.
- * @returns undefined when it is not there
- * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large; DISK_*
+ * Reads a file of the repository. Any user with write permission may have created it.
+ * @returns undefined where it is missing
+ * @throws WritError REPOSITORY_INVALID where it is not a regular file, or is too large; DISK_*
  */
 export function readRepositoryFile(path: string, maxBytes: number): Buffer | undefined {
   const verdict = readSmallFile(path, { maxBytes, links: 'refused' });
   if (verdict.kind === 'absent') return undefined;
   if (verdict.kind === 'read') return verdict.bytes;
-  // What this machine does not let us read says nothing about the repository.
+  // A missing permission of this machine is not a fault of the repository.
   const { cause, why } = verdict;
   if (cause !== undefined && why !== 'ELOOP') throw diskError(cause, { op: 'repo.read', path });
   throw new WritError('REPOSITORY_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
-/** For one file of many: what is wrong with it hides nothing of the others. @throws WritError DISK_* of this machine */
-export function unlessRefused<T>(read: () => T): T | undefined {
+/** Reads one file of many, so that the refusal of one does not hide the others. @throws WritError DISK_* of this machine */
+export function readUnlessRefused<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
@@ -134,7 +136,7 @@ export function unlessRefused<T>(read: () => T): T | undefined {
   }
 }
 
-/** @returns paths below the repository of what a writer has not finished: one that runs, or one that was killed */
+/** @returns paths below the repository of temporary files, of a running writer or of a killed one */
 export function leftoversIn(layout: RepositoryLayout): string[] {
   const bundles = listNames(layout.targets).map((name) => join(layout.targets, name));
   return [layout.directory, layout.metadata, ...bundles].flatMap((directory) =>
@@ -144,14 +146,16 @@ export function leftoversIn(layout: RepositoryLayout): string[] {
   );
 }
 
-/** What a killed writer left behind; only the holder of the lock may call this. @returns the paths below the repository */
+/**
+ * Removes the temporary files of a killed writer. The caller must hold the lock. @returns their paths below the repository
+ */
 export function removeLeftovers(layout: RepositoryLayout): string[] {
   const leftovers = leftoversIn(layout);
   for (const path of leftovers) fs.rmSync(join(layout.directory, path), { force: true });
   return leftovers;
 }
 
-/** @returns the names in a directory, sorted; none when it is not there. @throws WritError DISK_* */
+/** @returns the sorted names in a directory; none where it is missing. @throws WritError DISK_* */
 export function listNames(directory: string): string[] {
   try {
     return fs.readdirSync(directory).sort();

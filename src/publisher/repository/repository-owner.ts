@@ -1,10 +1,10 @@
-// Root writes in no repository of another user: its lock would be a file that the owner cannot open, and a server that runs as the
-// owner could never re-sign again. Looks at the directory, and changes nothing.
+// Stops root from writing to a repository of another user. The owner could not open the lock file of root, and a server
+// that runs as the owner could never re-sign again. Reads only.
 import * as fs from 'node:fs';
 import { WritError } from '../../core/errors.js';
 import { asUser, userName } from '../../platform/users/user-id.js';
 
-/** @throws WritError REPOSITORY_OWNER for root, where the directory is there and another user's */
+/** @throws WritError REPOSITORY_OWNER for root, where the directory exists and belongs to another user */
 export function requireOwnRepository(path: string): void {
   const owner = fs.statSync(path, { throwIfNoEntry: false })?.uid ?? 0;
   if (process.getuid?.() !== 0 || owner === 0) return;

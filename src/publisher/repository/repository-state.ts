@@ -1,6 +1,6 @@
-// The repository as it is on disk, verified against a root that its publisher holds: what the next version is
-// built on. Signatures and the chain of roots count as for a client; expiry does not, or a repository that
-// slept could never be woken. Somebody who can write to the directory must not get his own targets signed.
+// Reads and verifies the repository on disk, from a root that its publisher trusts; the next version is built on this
+// state. Signatures and the chain of roots count as for a client. Expiry does not, so that an expired repository can be
+// re-signed. Attack: a user with write permission to the directory must not get his own targets signed.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
@@ -34,41 +34,45 @@ import { type PublishedSnapshot, readLaterListings } from './seen-files.js';
 import { createSnapshotMemory, type SnapshotMemory } from './settled-snapshots.js';
 import { readVersionRestarts, type VersionRestarts } from './version-restarts.js';
 
-/** All four roles are there and belong together; of the delegated ones those that verify. */
+/** All four top-level roles, consistent with each other, and the delegated roles that verify. */
 export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
 
 export interface RepositoryState {
   readonly layout: RepositoryLayout;
-  /** The root that everything was verified from. */
+  /** The trusted root that all other files were verified from. */
   readonly anchor: Buffer;
-  /** What clients see now. */
+  /** The published files, which clients see now. */
   readonly live: LiveSet;
-  /** The newest targets that verify: those of `live`, or newer ones that wait for the online keys. */
+  /** The newest targets that verify: the published ones, or newer ones that wait for the online keys. */
   readonly targets: ParsedFile<'targets'>;
-  /** Under those targets, the newest file of each delegated role: live, or waiting. */
+  /** The newest file of each role that these targets delegate to, published or waiting. */
   readonly delegated: DelegatedFiles;
   /** The last published file of each delegated role with restarted versions, until a snapshot lists the role (adr/0073). */
   readonly restarted: DelegatedFiles;
   readonly restarts: VersionRestarts;
-  /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
+  /** Newer targets files that do not verify. The next version is not built on them, and does not reuse their version. */
   readonly ignored: readonly IgnoredFile[];
-  /** Every root from the anchor to the newest, which is that of `live`. */
+  /** Every root from the trusted one to the newest, which is `live.root`. */
   readonly roots: readonly ParsedFile<'root'>[];
-  /** Roles whose live file an older root vouches for and the newest does not: hosts wait for them. */
+  /**
+   * The roles with a published file that an older root verifies and the newest root does not. Hosts wait for their new
+   * files.
+   */
   readonly outdated: readonly LaterRole[];
   readonly snapshotMemory: SnapshotMemory;
 }
 
-/** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
+/** The name of the publisher's own copy of the root in a key directory. A server of the repository cannot change it. */
 export const anchorName = 'root.json';
 
 /**
- * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
- *   first root is believed
- * @param options `nextRoot`: the root that is to be committed; waiting targets count only if it lists their keys too, or a snapshot
- *   listed them, unless `shouldIncludeWaiting`. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
- *   longer lists may be those of a thief, and must never be built on unseen
- * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
+ * @param keysDirectory the directory with the publisher's copy of the first root. Without one, the repository's own first
+ *   root is trusted
+ * @param options `nextRoot`: the root that is about to be committed. Waiting targets count only if it lists their keys too,
+ *   or a snapshot listed them, unless `shouldIncludeWaiting`. `outdatedTargets: 'accepted'` only where they are signed
+ *   again and a person sees them. Attack: targets of a key that the root no longer lists may come from a thief, so the next
+ *   version must never be built on them unseen
+ * @throws WritError REPOSITORY_INVALID with the code of the cause in its facts
  */
 export function readRepositoryState(
   layout: RepositoryLayout,
@@ -78,7 +82,7 @@ export function readRepositoryState(
     readonly nextRoot?: ParsedFile<'root'> | undefined;
     readonly shouldIncludeWaiting?: boolean | undefined;
     readonly missingFiles?: MissingFiles | undefined;
-    /** Left out: a new one, for the comparisons with this state. */
+    /** By default a new memory, for comparisons with this state. */
     readonly snapshotMemory?: SnapshotMemory | undefined;
   } = {},
 ): RepositoryState {
@@ -108,7 +112,7 @@ export function readRepositoryState(
     const listed = { meta, restarts };
     const { delegated, ignored } = findNewestDelegated(layout, listed, current);
     const restarted = readRestartedFiles(layout, listed, current);
-    // Below a version that begins again are the files of the replaced key, which are no newer files.
+    // Files below a version that restarts are those of the replaced key, and not newer files.
     const newer = above === version || newest.file !== undefined ? newest.ignored : [];
     const all = { targets: current, delegated, restarted, restarts, ignored: [...newer, ...ignored] };
     return { layout, anchor, live, ...all, roots, outdated: rolesOf(outdated), snapshotMemory };
@@ -119,19 +123,21 @@ function rolesOf(files: readonly ParsedFile<LaterRole>[]): readonly LaterRole[] 
   return files.map(({ role }) => role);
 }
 
-/** @returns true if something newer than what hosts see is signed and waits for the online keys */
+/** @returns true if a file newer than the published one is signed and waits for the online keys */
 export function isWaiting({ targets, live, delegated }: RepositoryState): boolean {
   if (targets !== live.targets) return true;
   return [...delegated].some(([name, file]) => !isSameFile(file, live.delegated.get(name)));
 }
 
-/** @returns the version of the published snapshot where an older one is used, because it lists missing files */
+/**
+ * @returns the version of the published snapshot where an older one is used, because the published one lists missing files
+ */
 export function passedOverSnapshot({ live }: RepositoryState): number | undefined {
   const { version } = live.timestamp.signed.meta['snapshot.json'];
   return version === live.snapshot.signed.version ? undefined : version;
 }
 
-/** @returns the state as hosts see it */
+/** @returns the state without waiting files, as hosts see it */
 export function withoutWaiting(state: RepositoryState): RepositoryState {
   return { ...state, targets: state.live.targets, delegated: state.live.delegated };
 }
@@ -142,15 +148,15 @@ export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targe
 }
 
 /**
- * The chain of roots alone, for ceremonies: it holds when every other role is lost or expired.
- * @returns the anchor as it is there, and every root from it on
+ * Reads only the chain of roots, for ceremonies that must work when every other role is lost or expired.
+ * @returns the bytes of the trusted root, and every root from it on
  * @throws WritError REPOSITORY_INVALID
  */
 export function readRoots(
   layout: RepositoryLayout,
   keysDirectory?: string,
 ): { readonly anchor: Buffer; readonly roots: readonly ParsedFile<'root'>[] } {
-  // With a root of the publisher's own the first file that is missing would be blamed in its place.
+  // Without this check, a publisher with an own root would get an error about the first missing file.
   if (listNames(layout.metadata).length === 0) throw noRepository(layout.directory);
   const anchor = readAnchor(layout, keysDirectory);
   return { anchor, roots: asInvalid(() => followRoots(layout, anchor)) };
@@ -177,7 +183,7 @@ function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined)
   throw noRepository(layout.directory);
 }
 
-/** @returns the publisher's own copy of a root, where there is one */
+/** @returns the publisher's own copy of a root; undefined where the directory has none */
 export function readOwnRoot(keysDirectory: string | undefined): Buffer | undefined {
   return keysDirectory === undefined
     ? undefined
@@ -197,13 +203,13 @@ function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root
   return roots;
 }
 
-/** Targets that hosts have seen are signed again: without them, the next version would use their serials again. */
+/** Includes targets that hosts have seen. Without them, the next version would use their serials again. */
 function isSeen(file: ParsedFile<'targets'>, published: PublishedSnapshot): boolean {
   const listings = readLaterListings(published).get('targets') ?? [];
   return listings.some(({ meta }) => isNamedBy(meta, file));
 }
 
-/** @throws WritError why hosts would refuse the file */
+/** @throws WritError with the reason why hosts would refuse the file */
 function readPending(
   layout: RepositoryLayout,
   version: number,
@@ -223,7 +229,7 @@ function readPending(
   }
 }
 
-/** Every refusal on the way is one answer to the publisher; what a client would say is kept in its facts. */
+/** Reports each refusal as REPOSITORY_INVALID. The error code of a client is kept in its facts. */
 function asInvalid<T>(act: () => T): T {
   try {
     return act();
@@ -232,14 +238,17 @@ function asInvalid<T>(act: () => T): T {
   }
 }
 
-/** @returns the error as REPOSITORY_INVALID; others than WritError, and those of this machine's disk, as they are */
+/**
+ * @returns the error as REPOSITORY_INVALID. Errors that are not a WritError, and those of this machine's disk, are returned
+ *   unchanged
+ */
 export function invalid(error: unknown): unknown {
   if (!isWritError(error) || error.code === 'REPOSITORY_INVALID' || error.code.startsWith('DISK_'))
     return error;
   return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${error.message}`, {
     facts: { ...error.facts, clientCode: error.code },
-    // What a host is told to do is no help to who holds the repository; who signs what has expired is, except for what is
-    // signed right now: the command that failed would be its own way out.
+    // The hint of a client does not help a publisher. An expired role is the exception, because its hint names the signers.
+    // The hint is omitted for online roles, because it would name the command that has just failed.
     ...(error.code === 'METADATA_EXPIRED' && !isOnlineRole(String(error.facts['role']))
       ? { hint: error.hint }
       : {}),

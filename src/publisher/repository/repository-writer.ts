@@ -1,6 +1,6 @@
-// Every write to a repository: under its lock, each file durable before the next, under a version that was never
-// used, and the timestamp last. A kill at any point leaves what clients see whole: before the last rename the
-// old repository, after it the new one.
+// Every write to a repository: under its lock, each file durable before the next, under a version that was never used, and
+// the timestamp last. After a kill at any point, clients see an intact repository: the old one before the rename of the
+// timestamp, the new one after it.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { requireOwnRepository } from './repository-owner.js';
 
 export type RepositoryWriter = ReturnType<typeof createWriter>;
 
-/** How long another writer is waited for, and who is told of it. */
+/** How long to wait for another writer, and the callback that reports its lock. */
 export interface LockWait {
   readonly lockWaitMs: number;
   readonly onLockWait?: ((holder: LockHolder) => void) | undefined;
@@ -31,15 +31,16 @@ export interface LockWait {
 
 export interface WriterOptions extends LockWait {
   readonly repository: string;
-  /** For whoever finds the lock held, as `publish`. */
+  /** The name of this command in the lock, which a waiting command shows, as `publish`. */
   readonly holder: string;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
 }
 
 /**
- * Holds the repository's lock while `act` runs, having removed what a killed writer left: `act` gets those paths.
- * @throws WritError REPOSITORY_LOCKED, REPOSITORY_OWNER, REPOSITORY_INVALID when there is no repository, and what act throws
+ * Removes the temporary files of a killed writer, and runs `act` while it holds the repository's lock. `act` receives the
+ * removed paths.
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_OWNER, REPOSITORY_INVALID without a repository, and every error of `act`
  */
 export async function withRepository<T>(
   options: WriterOptions,
@@ -65,7 +66,7 @@ export async function withRepository<T>(
   }
 }
 
-/** For `init`, which makes the directory that the lock is in; all others use withRepository. */
+/** Only for `init`, which creates the directory of the lock. All other callers use withRepository. */
 export function createWriter(
   layout: RepositoryLayout,
   { durableFs, clock }: Pick<WriterOptions, 'durableFs' | 'clock'>,
@@ -73,9 +74,9 @@ export function createWriter(
   const temporaryPath = (): string => join(layout.directory, `.writ-tmp-${randomBytes(6).toString('hex')}`);
   return {
     layout,
-    /** Where a file is made before its digest is known; on the repository's file system. */
+    /** A path for a new file before its digest is known, on the file system of the repository. */
     temporaryPath,
-    /** Moves a whole and flushed file to its place. */
+    /** Moves a complete and flushed file to its place. */
     placeFile: (from: string, place: FilePlace): void => {
       const directory = join(layout.targets, place.bundle);
       if (!fs.existsSync(directory)) {
@@ -84,7 +85,7 @@ export function createWriter(
       }
       durableFs.rename(`repo.${place.kind}`, from, join(layout.targets, pathOf(place)));
     },
-    /** Gives a file that is there the name that it has on another channel of its bundle. */
+    /** Links a present file under its name on another channel of the bundle. */
     copyFile: (place: FilePlace, channel: string): void => {
       const [from, copy] = [place, { ...place, channel }].map((one) => join(layout.targets, pathOf(one)));
       if (from !== undefined && copy !== undefined) durableFs.linkFile(`repo.${place.kind}-copy`, from, copy);
@@ -93,14 +94,14 @@ export function createWriter(
     nextVersion: (role: string, liveVersion: number): number => nextVersionOf(layout, role, liveVersion),
     writeMetadata: (role: string, version: number, bytes: Uint8Array): void => {
       const path = join(layout.metadata, metadataName(role, version));
-      // A second content under one version is what clients call an attack.
+      // Clients treat a second content of the same version as an attack.
       if (fs.existsSync(path)) {
         throw new WritError('REPOSITORY_INVALID', `${path} exists`, { facts: { path } });
       }
       durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
     },
-    /** The one step that clients see. */
-    goLive: (timestamp: Uint8Array): void => {
+    /** Replaces the timestamp: the only step that clients see. */
+    publishTimestamp: (timestamp: Uint8Array): void => {
       const temporary = join(layout.metadata, `.writ-tmp-${randomBytes(6).toString('hex')}`);
       try {
         durableFs.createFile('repo.timestamp:write', temporary, timestamp, 0o644);
@@ -116,12 +117,15 @@ export function createWriter(
 
 const topLevel: readonly string[] = ['root', 'snapshot', 'targets'];
 
-/** Labels of operations are few: teams share one. */
+/** Labelled operations are a small fixed set, so all teams share one label. */
 function operationOf(role: string): string {
   return topLevel.includes(role) ? role : 'delegated';
 }
 
-/** nginx makes its ETag of seconds and size: a second file in one second would never be seen by a poll. */
+/**
+ * Sets a time in a later second than before, because nginx computes the ETag from seconds and size. A poll would otherwise
+ * miss a second file within one second.
+ */
 function setLaterTime(temporary: string, live: string, nowMs: number, durableFs: DurableFs): void {
   const last = fs.statSync(live, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const seconds = Math.max(Math.floor(nowMs / 1000), Math.floor(last / 1000) + 1);

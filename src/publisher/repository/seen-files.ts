@@ -1,18 +1,23 @@
-// The files that snapshots on disk list beside the published one. Attack: a thief of the online keys publishes a snapshot that
-// lists older files, so that published files seem to wait. A file that any verified snapshot lists counts as seen by hosts,
-// because its serials must not be used again. Reads, and writes nothing.
+// The files that other snapshots on disk list. Attack: a thief of the online keys publishes a snapshot that lists older
+// files, so that published files seem to wait. A file that any verified snapshot lists counts as seen by hosts, because its
+// serials must not be used again. Reads only.
 import { WritError } from '../../core/errors.js';
 import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { listedRole, type MetaFile, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
-import { readLoosely } from './loose-metadata.js';
-import { metadataName, type RepositoryLayout, unlessRefused, versionsOnDisk } from './repository-layout.js';
+import {
+  metadataName,
+  type RepositoryLayout,
+  readUnlessRefused,
+  versionsOnDisk,
+} from './repository-layout.js';
 import { readUnsettled, type SnapshotMemory } from './settled-snapshots.js';
+import { readUnverified } from './unverified-metadata.js';
 import { compareSigning, lastSeenVersion, listedFile, readVersionRestarts } from './version-restarts.js';
 
 /**
- * The oldest and the newest snapshots that are read. The oldest count too, because a thief can add any number of newer ones
- * above those of the publisher.
+ * The number of oldest and of newest snapshots that are read. The oldest count too, because a thief can add any number of
+ * snapshots above those of the publisher.
  */
 const maxSnapshotsAtEachEnd = 5000;
 
@@ -32,8 +37,10 @@ export interface LaterListing {
 }
 
 /**
- * A snapshot counts if keys of a root sign it that signs the published one too: what replaced keys sign, hosts no longer accept.
- * @returns by role what snapshots on disk list, where it is later than what the published snapshot lists; latest first
+ * A snapshot counts only under a root that verifies the published snapshot too, because hosts no longer accept replaced
+ * keys.
+ * @returns by role the files that snapshots on disk list, and that are later than the file in the published snapshot;
+ *   latest first
  * @throws WritError DISK_*
  */
 export function readLaterListings({
@@ -58,7 +65,7 @@ export function readLaterListings({
       .map(([name, meta]) => [listedRole(name), meta] as const)
       .filter(([role, meta]) => compare(role, meta.version, lastSeenVersion(published, role)) > 0);
     if (entries.length === 0) settle();
-    // After the comparison, because it costs less than a signature.
+    // After the comparison, because the comparison costs less than a signature.
     const isVerified =
       file !== undefined && entries.length > 0 && signing.some((root) => isVouchedByRoot(file, root));
     if (!isVerified || file.signed.version !== version) continue;
@@ -77,7 +84,7 @@ function versionsToRead(layout: RepositoryLayout): readonly number[] {
 }
 
 /**
- * @param targets delegate to the role
+ * @param targets the targets that delegate to the role
  * @returns the newest file of a role that a snapshot lists and the published one does not; undefined where the published
  *   snapshot lists the newest one
  */
@@ -90,18 +97,18 @@ export function readSeenFile(
   if (delegated === undefined) return undefined;
   const listings = readLaterListings(published).get(role) ?? [];
   for (const version of new Set(listings.map(({ meta }) => meta.version))) {
-    const file = unlessRefused(() => readDelegatedFile(published.layout, targets, delegated, version));
+    const file = readUnlessRefused(() => readDelegatedFile(published.layout, targets, delegated, version));
     if (file !== undefined && listings.some(({ meta }) => isNamedBy(meta, file))) return file;
   }
   return undefined;
 }
 
 /**
- * After a key change the newest file of a team does not verify until the team signs, and the next snapshot keeps what the published
- * one lists. Attack: a thief's snapshot listed an older file. Hosts that saw the newest one would refuse each snapshot, and with it the
- * releases of all others.
- * @param verified names of the roles with a file that verifies: these are listed by that file
- * @returns what the next snapshot keeps, with the newest file that a snapshot lists of each other role, also of a removed one
+ * After a key change, the newest file of a team does not verify until the team signs, and the next snapshot keeps the
+ * published entry. Attack: a thief's snapshot listed an older file. Hosts that saw the newest one would then refuse each
+ * snapshot, and with it the releases of all other roles.
+ * @param verified names of the roles with a file that verifies; the snapshot lists that file
+ * @returns the entries that the next snapshot keeps, with the newest listed file of each other role, also of a removed one
  */
 export function keepSeenListings(
   published: PublishedSnapshot & { readonly targets: ParsedFile<'targets'> },
@@ -110,11 +117,11 @@ export function keepSeenListings(
   const { meta } = published.live.snapshot.signed;
   const delegated = new Set(delegatedRolesOf(published.targets).map(({ name }) => name));
   const listed = Object.keys(meta).map(listedRole);
-  // All snapshots are read only where a role needs it: the server signs each hour.
+  // All snapshots are read only where a role needs it, because the server signs each hour.
   if ([...listed, ...delegated].every((role) => role === 'targets' || verified.has(role))) return meta;
   const seen = [...readLaterListings(published)].flatMap(([role, listings]) => {
     if (role === 'targets' || verified.has(role)) return [];
-    // Hosts do not fetch the file of a removed role, and refuse a snapshot with an older version of it.
+    // Hosts do not fetch the file of a removed role, but refuse a snapshot with an older version of it.
     const found = delegated.has(role)
       ? listings.find((one) => isOnDisk(published.layout, role, one))
       : listings[0];
@@ -124,7 +131,7 @@ export function keepSeenListings(
 }
 
 function isOnDisk(layout: RepositoryLayout, role: string, { meta }: LaterListing): boolean {
-  const file = readLoosely(layout, 'targets', meta.version, role);
+  const file = readUnverified(layout, 'targets', meta.version, role);
   return file !== undefined && isNamedBy(meta, file);
 }
 
@@ -132,8 +139,8 @@ export interface SnapshotVerdict {
   /** An older snapshot lists a later file: hosts refuse the published snapshot. */
   readonly rollback: WritError | undefined;
   /**
-   * Names a newer snapshot that lists a later file. It is no problem by itself: a signing that is killed before its timestamp leaves
-   * one too.
+   * Names a newer snapshot that lists a later file. This is not a problem by itself, because a signing that was killed
+   * before its timestamp leaves one too.
    */
   readonly newer: string | undefined;
 }

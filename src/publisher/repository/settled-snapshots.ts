@@ -1,11 +1,12 @@
-// The snapshots that list nothing later than the published one: `writ serve --keys` compares all of them at each signature while a
-// team is unsigned, and must not read each file again. Only the absence of a later listing is remembered: a thief with write
-// access can remove the file with the same effect. A listing that counts is read and verified each time.
+// Remembers the snapshots that list nothing later than the published one. `writ serve --keys` compares all snapshots at
+// each signature while a team is unsigned, and must not read each file again. Only the absence of a later listing is
+// remembered, because a thief with write access can also remove the file. A listing that counts is read and verified each
+// time.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { listedRole, type ParsedFile, type SnapshotSigned } from '../../core/tuf/tuf-metadata.js';
-import { readLoosely } from './loose-metadata.js';
 import { metadataName, type RepositoryLayout } from './repository-layout.js';
+import { readUnverified } from './unverified-metadata.js';
 import { compareSigning, lastSeenVersion, type VersionRestarts } from './version-restarts.js';
 
 interface PublishedListing {
@@ -15,11 +16,11 @@ interface PublishedListing {
 
 interface SettledSnapshots {
   readonly published: PublishedListing;
-  /** By version. */
+  /** File stamps by version of the snapshot. */
   readonly stamps: Map<number, string>;
 }
 
-/** Belongs to one repository. */
+/** The memory of one repository. */
 export interface SnapshotMemory {
   /** Undefined before the first comparison. */
   settled: SettledSnapshots | undefined;
@@ -31,16 +32,16 @@ export function createSnapshotMemory(): SnapshotMemory {
 
 interface UnsettledSnapshot {
   readonly version: number;
-  /** Undefined for a file that is no snapshot. */
+  /** Undefined for a file that is not a snapshot. */
   readonly file: ParsedFile<'snapshot'> | undefined;
-  /** The caller found nothing later in the file: it is not read again while the file and the published snapshot stay. */
+  /** Records that the file lists nothing later. It is read again only after it or the published snapshot changed. */
   readonly settle: () => void;
 }
 
 /**
  * @param versions of snapshots on disk
- * @param memory of earlier comparisons in the same repository; is changed
- * @returns those that may list a later file than the published snapshot
+ * @param memory of earlier comparisons in the same repository; it is changed
+ * @returns the snapshots that may list a later file than the published one
  * @throws WritError DISK_*
  */
 export function* readUnsettled(
@@ -51,12 +52,12 @@ export function* readUnsettled(
 ): Generator<UnsettledSnapshot> {
   const stamps = stampsFor(memory, published);
   for (const version of versions) {
-    // Before the file is read: a file that is replaced meanwhile is read again.
+    // The stamp is taken before the file is read, so that a file that is replaced meanwhile is read again.
     const stamp = stampText(join(layout.metadata, metadataName('snapshot', version)));
     if (stamps.get(version) === stamp) continue;
     yield {
       version,
-      file: readLoosely(layout, 'snapshot', version),
+      file: readUnverified(layout, 'snapshot', version),
       settle: () => stamps.set(version, stamp),
     };
   }

@@ -1,9 +1,9 @@
-// Roles with versions that began again after an attack (adr/0073). The first snapshot of the new versions records the last
-// published file of each such role: hosts have its releases, and its serials are used.
+// Roles with versions that restarted after an attack (adr/0073). The first snapshot after the restart records the last
+// published file of each such role, because hosts have its releases and its serials are used.
 import { beginsAgain, isVersion } from '../../core/tuf/metadata-version.js';
 import type { MetaFile, SnapshotSigned } from '../../core/tuf/tuf-metadata.js';
 
-/** The last published file of a role before its versions began again; without digests where it did not verify then. */
+/** The last published file of a role before its versions restarted; without digests where it did not verify then. */
 export interface VersionRestart extends MetaFile {
   /** The highest version on disk below the new versions: files up to this one were signed before the restart. */
   readonly after: number;
@@ -48,7 +48,7 @@ export function publishedVersion(
   return listedFile(meta, role)?.version ?? restarts.get(role)?.after ?? 0;
 }
 
-/** @returns the version of the last file of a role that hosts saw, also where its versions begin again; 0 for none */
+/** @returns the version of the last file of a role that hosts saw, also where its versions restart; 0 for none */
 export function lastSeenVersion(
   { meta, restarts }: { readonly meta: SnapshotSigned['meta']; readonly restarts: VersionRestarts },
   role: string,

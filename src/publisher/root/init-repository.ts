@@ -15,11 +15,11 @@ import { type KeySigner, signMetadataNow } from '../keys/signer.js';
 import { isSignerName } from '../keys/signer-names.js';
 import {
   type Edition,
-  type RoleLives,
   rootContent,
   snapshotContent,
   targetsContent,
   timestampContent,
+  type ValidityPeriods,
 } from '../repository/metadata-content.js';
 import { layoutOf, metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { requireOwnRepository } from '../repository/repository-owner.js';
@@ -35,7 +35,7 @@ export interface InitOptions {
   readonly rootNames?: readonly string[];
   /** One lost root key would then be the end of the repository: must be said on purpose. */
   readonly spareRootKey: 'required' | 'waived';
-  readonly lives: RoleLives;
+  readonly validity: ValidityPeriods;
   /** Absent: the key files are not encrypted. */
   readonly passphrase?: string | undefined;
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export function initRepository(options: InitOptions) {
       role,
       keys: keys.length,
       threshold,
-      expiresMs: options.clock.nowMs() + options.lives[role],
+      expiresMs: options.clock.nowMs() + options.validity[role],
       keyFiles: keys.map(({ path }) => path),
       /** Names of who holds them, in the same order. */
       signers: keys.map(({ name }) => name),
@@ -181,17 +181,17 @@ function makeDirectories(layout: RepositoryLayout, durableFs: DurableFs): void {
 
 /** @returns the first root */
 function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options: InitOptions): Uint8Array {
-  const { lives, durableFs, keysDirectory } = options;
+  const { validity, durableFs, keysDirectory } = options;
   const writer = createWriter(layout, options);
   const nowMs = options.clock.nowMs();
-  const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, lifeMs: lives[role] });
+  const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, validityMs: validity[role] });
   const sign = (role: TopLevelRole, content: object): Buffer => {
     const bytes = signMetadataNow(content, holders[role].keys);
     // What we could not read ourselves must not be written.
     parseEnvelope(bytes, role);
     return bytes;
   };
-  const root = sign('root', rootContent(edition('root'), holders, lives));
+  const root = sign('root', rootContent(edition('root'), holders, validity));
   const targets = sign('targets', targetsContent(edition('targets'), {}));
   const listed = new Map([['targets', { version: 1, bytes: targets }]]);
   const snapshot = sign('snapshot', snapshotContent(edition('snapshot'), { meta: {} }, listed));
@@ -201,6 +201,6 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
   writer.writeMetadata('root', 1, root);
   writer.writeMetadata('targets', 1, targets);
   writer.writeMetadata('snapshot', 1, snapshot);
-  writer.goLive(timestamp);
+  writer.publishTimestamp(timestamp);
   return root;
 }

@@ -4,7 +4,13 @@ import { WritError } from '../../core/errors.js';
 import { type RootSigned, specVersion, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
 import { shortKeyId, signersOf } from '../keys/signer-names.js';
-import { isoSeconds, livesOf, type Ours, perRole, type RoleLives } from '../repository/metadata-content.js';
+import {
+  isoSeconds,
+  perRole,
+  readValidityPeriods,
+  type ValidityPeriods,
+  type WithWrit,
+} from '../repository/metadata-content.js';
 
 /** What shall be different; nothing at all is a re-sign: a new version, and a new life. */
 export interface RootChange {
@@ -14,33 +20,33 @@ export interface RootChange {
   /** The only keys of the role from then on. */
   readonly replace: readonly { readonly role: TopLevelRole; readonly keys: readonly PublicKey[] }[];
   readonly thresholds: Partial<Readonly<Record<TopLevelRole, number>>>;
-  readonly lives: Partial<RoleLives>;
+  readonly validity: Partial<ValidityPeriods>;
 }
 
-export const noChange: RootChange = { add: [], remove: [], replace: [], thresholds: {}, lives: {} };
+export const noChange: RootChange = { add: [], remove: [], replace: [], thresholds: {}, validity: {} };
 
 /**
  * @returns the signed part of the next root; what the base has beside keys and roles stays
  * @throws WritError ROOT_CHANGE_REFUSED for a key that is unknown, or there already
  */
-export function changeRoot(base: RootSigned, change: RootChange, nowMs: number): Ours<RootSigned> {
+export function changeRoot(base: RootSigned, change: RootChange, nowMs: number): WithWrit<RootSigned> {
   const names = new Map(signersOf(base));
   const after = perRole((role) => keysAfter(base, change, { role, names }));
   const keys = Object.fromEntries(Object.values(after).flatMap((held) => [...held]));
-  const lives = { ...livesOf(base), ...change.lives };
+  const validity = { ...readValidityPeriods(base), ...change.validity };
   const { writ } = base as RootSigned & { readonly writ?: object };
   const signers = Object.fromEntries([...names].filter(([id]) => Object.hasOwn(keys, id)));
   return {
     ...base,
     spec_version: specVersion,
     version: base.version + 1,
-    expires: isoSeconds(nowMs + lives.root),
+    expires: isoSeconds(nowMs + validity.root),
     keys,
     roles: perRole((role) => {
       const threshold = change.thresholds[role] ?? base.roles[role].threshold;
       return { keyids: [...after[role].keys()], threshold };
     }),
-    writ: { ...writ, signedAt: isoSeconds(nowMs), livesMs: lives, signers },
+    writ: { ...writ, signedAt: isoSeconds(nowMs), livesMs: validity, signers },
   };
 }
 

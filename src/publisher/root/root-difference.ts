@@ -2,7 +2,7 @@
 // that came with them. A key that the base knows keeps its name of there. Pure.
 import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey, signersOf } from '../keys/signer-names.js';
-import { livesOf } from '../repository/metadata-content.js';
+import { readValidityPeriods } from '../repository/metadata-content.js';
 
 export interface NamedKey {
   readonly keyId: string;
@@ -19,7 +19,11 @@ export function compareRoots(base: RootSigned, next: RootSigned) {
     expires: next.expires,
     roles: topLevelRoles.map((role) => compareRole(base, next, role)),
     lives: topLevelRoles
-      .map((role) => ({ role, beforeMs: livesOf(base)[role], afterMs: livesOf(next)[role] }))
+      .map((role) => ({
+        role,
+        beforeMs: readValidityPeriods(base)[role],
+        afterMs: readValidityPeriods(next)[role],
+      }))
       .filter(({ beforeMs, afterMs }) => beforeMs !== afterMs),
     renamed: renamedKeys(base, next),
   };

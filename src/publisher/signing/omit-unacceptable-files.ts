@@ -9,7 +9,7 @@ import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { checkArchive, requireLength } from '../archive/check-archive.js';
 import type { IgnoredFile } from '../repository/ignored-file.js';
-import { releasesOf } from '../repository/metadata-content.js';
+import { parseReleases } from '../repository/metadata-content.js';
 import { filesOf } from '../repository/release-files.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { isSameFile, type RepositoryState, withoutWaiting } from '../repository/repository-state.js';
@@ -83,10 +83,10 @@ async function requireReleases(
   file: ParsedFile<'targets'>,
   live: ParsedFile<'targets'> | undefined,
 ): Promise<void> {
-  const listed = live === undefined ? [] : releasesOf(live.signed);
+  const listed = live === undefined ? [] : parseReleases(live.signed);
   const before = new Map(listed.map((entry) => [entry.path, entry]));
   const unpacked = new Set<string>();
-  for (const { path, file: entry, release } of releasesOf(file.signed)) {
+  for (const { path, file: entry, release } of parseReleases(file.signed)) {
     const known = before.get(path);
     if (known !== undefined) requireNotBehind(known.release, release);
     if (known?.file.hashes['sha256'] === entry.hashes['sha256']) continue;

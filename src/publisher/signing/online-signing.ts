@@ -14,10 +14,10 @@ import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/
 import { type Signer, signMetadata } from '../keys/signer.js';
 import {
   describeListedFile,
-  livesOf,
-  type NamedFile,
+  readValidityPeriods,
   snapshotContent,
   timestampContent,
+  type VersionedFile,
 } from '../repository/metadata-content.js';
 import {
   layoutOf,
@@ -94,9 +94,9 @@ export async function signOnline(options: OnlineSigningOptions) {
   const { live, targets } = state;
   const root = next?.root ?? live.root;
   const time = describeSigningTime(state, clock, root);
-  const validityMs = livesOf(root.signed);
-  const before: NamedFile = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  let signed: NamedFile | undefined;
+  const validityMs = readValidityPeriods(root.signed);
+  const before: VersionedFile = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
+  let signed: VersionedFile | undefined;
   // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
   // A root that replaces either key makes hosts forget the snapshot, which may be that of a thief with older files.
@@ -105,25 +105,25 @@ export async function signOnline(options: OnlineSigningOptions) {
   if (isWaiting(state) || expired || roles.includes('snapshot') || isOutdated) {
     const next = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
     const version = forgetsVersions(state.outdated) ? next + versionsAheadOfCopy : next;
-    const edition = { version, ...time, lifeMs: validityMs.snapshot };
+    const edition = { version, ...time, validityMs: validityMs.snapshot };
     const { meta } = live.snapshot.signed;
     const content = snapshotContent(edition, { meta, restarts }, listNewestFiles(state));
     signed = { version, bytes: await signMetadata(content, signers.snapshot) };
   }
   const snapshot = signed ?? before;
   const version = requireLiveVersion(state, 'timestamp') + 1;
-  const content = timestampContent({ version, ...time, lifeMs: validityMs.timestamp }, snapshot);
+  const content = timestampContent({ version, ...time, validityMs: validityMs.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
   await verifyAsClient({ state, timestamp, snapshot: signed, clock, next: next?.root });
   // A refused snapshot must not be on disk, because a file that a snapshot lists counts as seen by hosts (seen-files).
   if (signed !== undefined) writeSnapshot(writer, signed);
   next?.write();
-  writer.goLive(timestamp);
+  writer.publishTimestamp(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
 }
 
 /** @throws WritError REPOSITORY_INVALID where the disk has other bytes than were verified; DISK_* */
-function writeSnapshot(writer: RepositoryWriter, { version, bytes }: NamedFile): void {
+function writeSnapshot(writer: RepositoryWriter, { version, bytes }: VersionedFile): void {
   writer.writeMetadata('snapshot', version, bytes);
   const path = join(writer.layout.metadata, metadataName('snapshot', version));
   if (readRepositoryFile(path, bytes.length)?.equals(bytes)) return;
@@ -131,7 +131,7 @@ function writeSnapshot(writer: RepositoryWriter, { version, bytes }: NamedFile):
 }
 
 /** @returns the newest file of targets and of each delegated role, by role */
-function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
+function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, VersionedFile> {
   const files = new Map([['targets', targets], ...delegated]);
   return new Map(
     [...files].map(([role, { signed, bytes }]) => [role, { version: signed.version, bytes }] as const),
@@ -208,5 +208,5 @@ export function listWaitingRoles({ live, targets, delegated }: RepositoryState):
 
 /** @returns when a quarter of the validity period of the timestamp has passed, epoch milliseconds */
 export function timestampDueAtMs({ live }: RepositoryState): number {
-  return live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
+  return live.timestamp.expiresAtMs - 0.75 * readValidityPeriods(live.root.signed).timestamp;
 }

@@ -12,7 +12,7 @@ import { overlaySource } from '../../trust/sources/overlay-source.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
-import type { NamedFile } from '../repository/metadata-content.js';
+import type { VersionedFile } from '../repository/metadata-content.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState } from '../repository/repository-state.js';
 import { measureSignedAheadMs, signedAheadHint } from './signing-time.js';
@@ -57,7 +57,7 @@ interface NextFiles {
   /** Not published yet. */
   readonly timestamp: Uint8Array;
   /** The snapshot that the timestamp lists, where it is not on disk yet. The files that it lists are on disk. */
-  readonly snapshot?: NamedFile | undefined;
+  readonly snapshot?: VersionedFile | undefined;
   /** The next root of a ceremony, not published yet; undefined outside a ceremony. */
   readonly next?: ParsedFile<'root'> | undefined;
   readonly clock: Clock;

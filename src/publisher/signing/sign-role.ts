@@ -21,7 +21,7 @@ import {
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../repository/listing.js';
-import { livesOf, targetsContent } from '../repository/metadata-content.js';
+import { readValidityPeriods, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { lastSeenVersion, publishedVersion } from '../repository/version-restarts.js';
@@ -71,7 +71,7 @@ export function readDelegatedValidityMs({ signed }: ParsedFile<'targets'>): Read
 export function readRoleValidityMs({ live, targets }: RepositoryState, role: string): number {
   const delegated = readDelegatedValidityMs(targets);
   const own = role !== 'targets' && Object.hasOwn(delegated, role) ? delegated[role] : undefined;
-  return typeof own === 'number' && own >= 1000 ? own : livesOf(live.root.signed).targets;
+  return typeof own === 'number' && own >= 1000 ? own : readValidityPeriods(live.root.signed).targets;
 }
 
 interface RoleSigning {
@@ -138,7 +138,11 @@ export async function writeRole(
   ours: object = {},
 ): Promise<ParsedFile<'targets'>> {
   const version = writer.nextVersion(role, findLiveVersion(state, role));
-  const edition = { version, ...describeSigningTime(state, clock), lifeMs: readRoleValidityMs(state, role) };
+  const edition = {
+    version,
+    ...describeSigningTime(state, clock),
+    validityMs: readRoleValidityMs(state, role),
+  };
   const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
   // A file that Writ itself cannot parse must not be written.
   const file = parseEnvelope(bytes, 'targets', role);

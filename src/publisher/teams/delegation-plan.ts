@@ -119,7 +119,7 @@ function planChange(
   const { targets } = state;
   const { role } = request;
   if (before !== undefined) requireKnownEntries(state, role);
-  const { keys: added = [], lifeMs } = request.change ?? {};
+  const { keys: added = [], validityMs } = request.change ?? {};
   const delegations = delegationsWith(targets, { role, after, added });
   const next = { ...targets, signed: { ...targets.signed, delegations } };
   const listed = targetsListedBy(state, role);
@@ -171,7 +171,7 @@ function planChange(
     delegations,
     ours: {
       handedOver: valuesAfter(handedOverBy(targets), needsSignature ? handOver : undefined),
-      livesMs: valuesAfter(readDelegatedValidityMs(targets), lifeMs),
+      livesMs: valuesAfter(readDelegatedValidityMs(targets), validityMs),
       signers: signersAfter(targets, delegations, added),
     },
   };
@@ -237,10 +237,10 @@ function namesOf(targets: Targets, role: DelegatedRole | undefined, added: reado
 
 function isSame({ targets }: RepositoryState, plan: DelegationPlan, { change }: DelegationRequest): boolean {
   const { before, after, moved } = plan;
-  const life = readDelegatedValidityMs(targets)[plan.role];
+  const currentMs = readDelegatedValidityMs(targets)[plan.role];
   if (before === undefined || after === undefined || moved.length > 0) return false;
-  const sameLife = change?.lifeMs === undefined || change.lifeMs === life;
-  return sameLife && JSON.stringify(normal(before)) === JSON.stringify(normal(after));
+  const hasSameValidity = change?.validityMs === undefined || change.validityMs === currentMs;
+  return hasSameValidity && JSON.stringify(normal(before)) === JSON.stringify(normal(after));
 }
 
 function normal({ keyids, paths = [], threshold, terminating }: DelegatedRole): object {

@@ -15,7 +15,7 @@ export interface DelegationRequest {
     readonly paths?: readonly string[] | undefined;
     readonly keys?: readonly PublicKey[] | undefined;
     readonly threshold?: number | undefined;
-    readonly lifeMs?: number | undefined;
+    readonly validityMs?: number | undefined;
   };
   /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
   readonly shouldHandOver: boolean;

@@ -1,6 +1,6 @@
-// `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
-// archive that is listed. Goes on after a problem and reports each with the code that a client would give.
-// Reads only; memory does not grow with the archives.
+// `writ repo check`: verifies the complete repository like a client, from the first root: every root, every role, every
+// listed archive. A problem does not stop the check; each is reported with the error code of a client. Reads only; memory
+// does not grow with the archives.
 import { type ErrorCode, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import { parseReleaseInfo } from '../../core/release/release.js';
 import { createTally } from '../../core/work-report.js';
@@ -21,7 +21,7 @@ export type CheckReport = Awaited<ReturnType<typeof checkRepository>>;
 
 const maxProblems = 500;
 
-/** @throws WritError DISK_* when the disk itself fails; everything else is in the report */
+/** @throws WritError DISK_* when the disk itself fails; all other problems are in the report */
 export async function checkRepository(options: CheckOptions) {
   const layout = layoutOf(options.repository);
   const { findings, result } = createFindings();
@@ -29,7 +29,8 @@ export async function checkRepository(options: CheckOptions) {
   const roots = checkRoots(layout, findings, options);
   options.report.begin('roles');
   const roles = roots && checkRoles(layout, findings, { ...options, roots });
-  // Our own rules in one run see what single checks overlook; behind a problem they would only say it again.
+  // One refresh under the rules of a host finds what the single checks cannot. After a problem it would only repeat that
+  // problem.
   if (roots !== undefined && result.problems.length === 0) {
     const place = { directory: layout.directory, clock: options.clock };
     await findings.attemptLater('metadata', () => refreshAsNewHost(roots.anchor, place));
@@ -40,9 +41,9 @@ export async function checkRepository(options: CheckOptions) {
 }
 
 function createFindings() {
-  /** With the code that a client would give, and the file below the repository. */
+  /** Problems with the error code of a client and the path below the repository. */
   const problems: { readonly code: ErrorCode; readonly where: string; readonly message: string }[] = [];
-  /** Beyond those that are listed are `moreProblems`; notes are no problem, and yet worth knowing. */
+  /** `moreProblems` counts the problems beyond the listed ones. Notes are information, not problems. */
   const result = { problems, moreProblems: 0, notes: [] as string[] };
   const add = (where: string, error: unknown): undefined => {
     if (!isWritError(error) || error.code === 'INTERNAL') throw error;
@@ -84,7 +85,9 @@ async function checkWaiting(
     findings.note(`${role} v${version} is signed and waits for the online keys (writ refresh)`);
 }
 
-/** Hosts go by the time that was signed, and judge no expiry by their own before it. */
+/**
+ * Hosts use the signed time as their lower bound. Until their own clock reaches it, they do not notice that a role expires.
+ */
 function requireNotAhead(state: RepositoryState, nowMs: number): void {
   const aheadMs = measureSignedAheadMs(state, nowMs);
   if (aheadMs === undefined) return;
@@ -103,13 +106,14 @@ async function checkArchives(
   let archiveBytes = 0;
   let deltaCount = 0;
   let untried = 0;
-  // Problems of the metadata were said; without a state no base can be found.
+  // Problems of the metadata are already reported; without a state, no base of a delta is known.
   const state = orUndefined(() => readRepositoryState(layout, options.keysDirectory));
   const unpacked = new Set<string>();
-  // Of each bundle once: it is made of every version of its role.
+  // One history for each bundle, because it is computed from every version of its role.
   const histories = new Map<string, ReturnType<typeof releaseHistory>>();
   let what = '';
-  // An archive is read twice, for its digest and for its files; a delta costs the archive of its base, which is about as long.
+  // An archive is read twice, for its digest and for its files. A delta costs one reading of the archive of its base, which
+  // has about the same size.
   const total = releases.reduce((sum, one) => sum + one.file.length * (2 + deltasOf(one)), 0);
   const part = createTally(total, (done) =>
     options.report.progress('archives', { done, total, unit: 'bytes' }, what),

@@ -1,5 +1,5 @@
-// The metadata half of `writ repo check`: the chain of roots, then each role under whoever vouches for it. Every file
-// is judged by itself, so that one that is wrong hides nothing of the others.
+// The metadata part of `writ repo check`: the chain of roots, then each role under the authority that signs it. Each file
+// is judged separately, so that the problem of one does not hide those of others.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import {
@@ -32,7 +32,6 @@ import type { WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf, readListedFile } from '../repository/delegated-files.js';
 import { handedOverBy, isInForce } from '../repository/listing.js';
-import { readLoosely } from '../repository/loose-metadata.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -41,10 +40,11 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { readOwnRoot } from '../repository/repository-state.js';
+import { readUnverified } from '../repository/unverified-metadata.js';
 import { readVersionRestarts } from '../repository/version-restarts.js';
 
 export interface Findings {
-  /** Runs a check; what it refuses becomes a problem of `where`. @returns undefined then */
+  /** Runs a check and records its refusal as a problem of `where`. @returns undefined then */
   attempt<T>(where: string, act: () => T): T | undefined;
   attemptLater<T>(where: string, act: () => Promise<T>): Promise<T | undefined>;
   note(text: string): void;
@@ -52,7 +52,7 @@ export interface Findings {
 
 export interface CheckOptions {
   readonly repository: string;
-  /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
+  /** The directory with the publisher's copy of the root. Without it, the first root in the repository is trusted. */
   readonly keysDirectory?: string | undefined;
   readonly limits: ArchiveLimits;
   readonly clock: Clock;
@@ -61,7 +61,7 @@ export interface CheckOptions {
 
 type CheckedRoots = NonNullable<ReturnType<typeof checkRoots>>;
 
-/** @returns what everything was verified from, and the newest root; undefined without even a first root to begin from */
+/** @returns the trusted first root, the newest root and the number of roots; undefined without a first root */
 export function checkRoots(
   layout: RepositoryLayout,
   findings: Findings,
@@ -83,7 +83,7 @@ export function checkRoots(
     const next = findings.attempt(`metadata/${name}`, () =>
       trustNextRoot(set, readFile(layout, name, limits.maxRootBytes)),
     );
-    // Behind a link that does not hold, nothing can be said of those that follow.
+    // Roots after a broken link of the chain cannot be verified.
     if (next === undefined) break;
     set = next;
   }
@@ -92,7 +92,9 @@ export function checkRoots(
   return { anchor: begin.anchor, newest: set.root, count: versions.length };
 }
 
-/** The publisher's copy must be one of the roots that are served, or hosts follow another chain than he does. */
+/**
+ * The publisher's copy must equal the served root of its version; otherwise hosts follow another chain than the publisher.
+ */
 function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile<'root'>): true {
   const name = metadataName('root', signed.version);
   if (readFile(layout, name, limits.maxRootBytes).equals(bytes)) return true;
@@ -102,8 +104,9 @@ function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile
 }
 
 /**
- * Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at.
- * @returns what the roles list, each path as the first role lists it
+ * Checks the top-level roles in the order in which each names the next, then the teams. Files that only a wrong file names
+ * are not checked.
+ * @returns the counts of each role, and the listed releases; a path counts as its first role lists it
  */
 export function checkRoles(
   layout: RepositoryLayout,
@@ -122,7 +125,7 @@ export function checkRoles(
     findings.attempt(`metadata/${name}`, () => requireFresh(file, clock.nowMs()));
     const targets = file.signed._type === 'targets' ? file.signed.targets : {};
     counts.push({ role: file.name, version: file.signed.version, targets: Object.keys(targets).length });
-    // What the role before lists already, hosts find there.
+    // Hosts use the first role that lists a path.
     for (const [path, target] of Object.entries(targets)) {
       if (!releases.has(path)) releases.set(path, target);
     }
@@ -178,7 +181,7 @@ function waitsToSign(
 ): boolean {
   const handedOver = handedOverBy(targets);
   const received = Object.hasOwn(handedOver, role.name) ? handedOver[role.name] : undefined;
-  const file = readLoosely(layout, 'targets', meta.version, role.name);
+  const file = readUnverified(layout, 'targets', meta.version, role.name);
   if (received === undefined || file === undefined || !isNamedBy(meta, file)) return false;
   return isInForce(received, file) && !isVouched(file, delegationAuthority(targets, role));
 }
@@ -199,7 +202,7 @@ function noteUnreachable(
 
 const maxBytesOf = metadataBytesByRole(limits);
 
-/** @param meta what names it; nothing names the timestamp */
+/** @param meta the entry that lists the file; the timestamp has none */
 function readRole<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   layout: RepositoryLayout,
   root: ParsedFile<'root'>,

@@ -1,6 +1,6 @@
-// `writ repo gc`: which files of a repository nothing refers to any more. What clients see now, what waits to go
-// live, every root, and the last versions of each role stay, with every archive that any of them lists: a client
-// that read the timestamp a moment ago still finds all that it leads to. Files of unknown names are left alone.
+// `writ repo gc`: finds the files that no metadata in use refers to. Every root stays, and so do the published state,
+// waiting files and the last versions of each role, with every archive that these list. A client that has just read the
+// timestamp therefore still finds each file that it leads to. Files with unknown names stay.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
@@ -8,7 +8,6 @@ import { parseReleaseInfo } from '../../core/release/release.js';
 import { listedRole, type TargetFile } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { readLoosely } from '../repository/loose-metadata.js';
 import { deltasOf } from '../repository/release-files.js';
 import {
   layoutOf,
@@ -23,12 +22,13 @@ import {
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { type LockWait, withRepository } from '../repository/repository-writer.js';
 import { readLaterListings } from '../repository/seen-files.js';
+import { readUnverified } from '../repository/unverified-metadata.js';
 
 export interface CollectOptions {
   readonly repository: string;
-  /** Versions of each role that stay, the live one included; at least 1. */
+  /** The number of newest versions of each role that stay, including the published one; at least 1. */
   readonly keep: number;
-  /** What was superseded, or written, less than this long ago stays: a client may be on its way through it. */
+  /** A file that was superseded or written less than this time ago stays, because a client may still read it. */
   readonly graceMs: number;
   readonly clock: Clock;
 }
@@ -36,22 +36,23 @@ export interface CollectOptions {
 export type Collectable = Readonly<ReturnType<typeof collectable>>;
 
 /**
- * @returns what a collection would remove, in the order of removal: who refers before what is referred to
+ * @returns the files that a collection would remove, in the order of removal: a referring file before the file that it
+ *   refers to
  * @throws WritError REPOSITORY_INVALID, DISK_*
  */
 export function planCollection(options: CollectOptions): readonly Collectable[] {
   const state = readRepositoryState(layoutOf(options.repository));
   const kept = keptVersions(state, options);
   const { layout } = state;
-  // Whether a writer still runs, only the lock shows: who removes has it.
+  // The lock decides whether these belong to a running writer. removeCollected holds it.
   const leftovers = leftoversIn(layout).map((path) => collectable(layout, 'leftover', path));
   return [...collectMetadata(layout, kept), ...collectArchives(layout, kept, options), ...leftovers];
 }
 
 /**
- * Removes what was planned and still may go, under the repository's lock.
- * @param planned as a person has seen it: nothing else is removed
- * @returns what was removed
+ * Removes the planned files that may still be removed, under the repository's lock.
+ * @param planned the plan that a person confirmed; no other file is removed
+ * @returns the removed files
  * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, DISK_*
  */
 export async function removeCollected(
@@ -72,7 +73,7 @@ export async function removeCollected(
   });
 }
 
-/** Versions that stay, by role. Roles that the live snapshot does not know are nobody's to remove. */
+/** The versions that stay, by role. The files of a role that is not in this map are never removed. */
 type KeptVersions = ReadonlyMap<string, ReadonlySet<number>>;
 
 function keptVersions(state: RepositoryState, options: CollectOptions): KeptVersions {
@@ -86,7 +87,7 @@ function keptVersions(state: RepositoryState, options: CollectOptions): KeptVers
     kept.set(role, lastVersions(layout, role, version, options));
   }
   for (const version of snapshots) {
-    const snapshot = readLoosely(layout, 'snapshot', version);
+    const snapshot = readUnverified(layout, 'snapshot', version);
     for (const [name, meta] of Object.entries(snapshot?.signed.meta ?? {})) {
       kept.get(listedRole(name))?.add(meta.version);
     }
@@ -119,7 +120,7 @@ function lastVersions(
   const stay = new Set(versions.slice(Math.max(upToLive.length - keep, 0)));
   for (const [index, version] of upToLive.entries()) {
     const next = upToLive[index + 1];
-    // Superseded when the next one was written: until then every client was sent here.
+    // A version was superseded when its successor was written. Until then every client was directed to it.
     const isYoung = (later: number): boolean =>
       clock.nowMs() - changedAtMs(join(layout.metadata, metadataName(role, later))) < graceMs;
     if (next === undefined || isYoung(next)) stay.add(version);
@@ -128,7 +129,7 @@ function lastVersions(
 }
 
 function collectMetadata(layout: RepositoryLayout, kept: KeptVersions): Collectable[] {
-  // The snapshots first: none is ever left that names a file which is gone.
+  // Snapshots first, so that no snapshot ever lists a removed file.
   return [...kept].flatMap(([role, versions]) =>
     versionsOnDisk(layout, role)
       .filter((version) => !versions.has(version))
@@ -149,7 +150,7 @@ function collectArchives(
     for (const name of listNames(join(layout.targets, directory)).filter((one) => archiveFile.test(one))) {
       const path = join('targets', directory, name);
       const since = changedAtMs(join(layout.directory, path));
-      // Young: somebody uploads archives before the metadata that lists them.
+      // A young archive may be an upload that precedes its metadata.
       if (listed.has(path) || clock.nowMs() - since < graceMs) continue;
       found.push(collectable(layout, name.endsWith('.delta') ? 'delta' : 'archive', path));
     }
@@ -162,7 +163,7 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
   for (const [role, versions] of kept) {
     if (role === 'snapshot') continue;
     for (const version of versions) {
-      const file = readLoosely(layout, 'targets', version, role);
+      const file = readUnverified(layout, 'targets', version, role);
       for (const [path, target] of Object.entries(file?.signed.targets ?? {})) {
         for (const name of namesOf(path, target)) listed.add(join('targets', name));
       }
@@ -171,7 +172,7 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
   return listed;
 }
 
-/** @returns where the files of a target lie; it may be none of ours, and then nobody has made a delta of it */
+/** @returns the paths of the archive and deltas of a target; a target of another publisher has no deltas */
 function namesOf(path: string, target: TargetFile): string[] {
   const { sha256 = '' } = target.hashes;
   const segments = path.split('/');
@@ -181,7 +182,7 @@ function namesOf(path: string, target: TargetFile): string[] {
   return [join(...segments, `${sha256}.${name}`), ...deltas.map(({ place }) => pathOf(place))];
 }
 
-/** @param path below the repository */
+/** @param path relative to the repository */
 function collectable(
   layout: RepositoryLayout,
   kind: 'metadata' | 'archive' | 'delta' | 'leftover',
@@ -191,7 +192,7 @@ function collectable(
   return { kind, path, bytes: status?.size ?? 0 };
 }
 
-/** The later of content and name: a hard link has the times of the first name. */
+/** The later of mtime and ctime, because a new hard link keeps the mtime of the first name. */
 function changedAtMs(path: string): number {
   const status = fs.lstatSync(path, { throwIfNoEntry: false });
   return status === undefined ? 0 : Math.max(status.mtimeMs, status.ctimeMs);

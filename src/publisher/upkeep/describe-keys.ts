@@ -1,5 +1,5 @@
-// What is known of the keys in a directory: whose they are, and which roles they hold in a root and in the
-// delegations below it. Reads, and decides nothing; opens no secret.
+// Describes the keys in a directory: their names, and the roles that a root and its delegations give them. Reads only;
+// opens no secret.
 import { join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
 import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
@@ -13,7 +13,7 @@ import { readRepositoryState, readRoots } from '../repository/repository-state.j
 export type KeyDescription = ReturnType<typeof describeKeys>;
 
 /**
- * @param repository absent: roles are left out
+ * @param repository without it, the roles of each key are empty
  * @returns each key with its top-level and delegated roles by name, and the key files that cannot be read
  * @throws WritError KEY_UNREADABLE for the directory, REPOSITORY_INVALID when the roots do not verify
  */
@@ -28,7 +28,7 @@ export function describeKeys(keysDirectory: string, repository: string | undefin
   return { keys, unreadable };
 }
 
-/** Whoever lists keys: the root, and targets that delegate. */
+/** A signed file that lists keys of roles: the root, or targets with delegations. */
 interface Holders {
   readonly signed: object;
   readonly roles: readonly { readonly name: string; readonly keyids: readonly string[] }[];
@@ -63,7 +63,7 @@ function holdersIn(repository: string, keysDirectory: string): Holders[] {
     const { targets } = readRepositoryState(layout, keysDirectory);
     return [...own, { signed: targets.signed, roles: delegatedRolesOf(targets) }];
   } catch (error) {
-    // A repository that waits for somebody's signature still has its keys.
+    // The root still describes its keys where targets do not verify, for example before their signatures are complete.
     if (isWritError(error)) return own;
     throw error;
   }

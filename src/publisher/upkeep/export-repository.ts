@@ -1,6 +1,6 @@
-// `writ repo export`: what is live now, as a directory that a host without a network takes as file:// under the same
-// rules. Written in the order of a publish: the timestamp is last, so that an export that was cut off shows the
-// export before it, or, in a new directory, is no repository at all.
+// `writ repo export`: copies the published state into a directory that a host without a network reads through file:// under
+// the same rules. The order is that of a publish, with the timestamp last. An interrupted export therefore shows the
+// previous export, or, in a new directory, no repository.
 import * as fs from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -38,9 +38,9 @@ import { refreshAsNewHost } from '../signing/self-check.js';
 
 export interface ExportOptions extends LockWait {
   readonly repository: string;
-  /** Where to: new, empty, or an export of this repository. */
+  /** The destination: a new or empty directory, or an earlier export of this repository. */
   readonly directory: string;
-  /** Whose archives are taken: by default those of all. The metadata is always whole. */
+  /** The bundles to export; all by default. The metadata is always complete. */
   readonly bundles?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
@@ -50,11 +50,11 @@ export interface ExportOptions extends LockWait {
 export type ExportResult = Awaited<ReturnType<typeof exportRepository>>;
 
 /**
- * Exports what is live.
- * @returns the releases that were exported, how many of their archives had to be copied, and whether the published snapshot lists
- *   older files than another one
- * @throws WritError USAGE, REPOSITORY_EXISTS (the directory holds something else), RELEASE_UNKNOWN,
- *   REPOSITORY_LOCKED, REPOSITORY_INVALID, PATH_UNSAFE, DISK_*
+ * Exports the published state.
+ * @returns the exported releases, the number of archives that were copied, and whether the published snapshot lists older
+ *   files than another snapshot
+ * @throws WritError USAGE, REPOSITORY_EXISTS (the directory contains something else), RELEASE_UNKNOWN, REPOSITORY_LOCKED,
+ *   REPOSITORY_INVALID, PATH_UNSAFE, DISK_*
  */
 export async function exportRepository(options: ExportOptions) {
   return withRepository({ ...options, holder: 'export' }, async (writer) => {
@@ -67,7 +67,7 @@ export async function exportRepository(options: ExportOptions) {
     const copied = await copyReleases(state, to, releases, options);
     options.report.begin('export', 'metadata');
     const names = copyMetadata(state, to, options.durableFs);
-    // One flush for all: nothing counts before the timestamp.
+    // One flush is enough, because hosts read nothing before the timestamp exists.
     await options.durableFs.flushTree('export.flush', to.directory);
     await verifyExport(state, to.directory, options.clock);
     options.durableFs.writeFile('export.timestamp', to.timestamp, state.live.timestamp.bytes, 0o644);
@@ -87,7 +87,7 @@ function chosenReleases(state: RepositoryState, bundles?: readonly string[]): re
   return bundles === undefined ? all : all.filter(({ release }) => bundles.includes(release.bundle));
 }
 
-/** An export goes where nothing is, or over an older export of the same repository; never over anything else. */
+/** @throws WritError for a destination other than a new or empty directory or an older export of the same repository */
 function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryLayout): void {
   const inside = (outer: string, inner: string): boolean => inner === outer || inner.startsWith(outer + sep);
   const source = fs.realpathSync(layout.directory);
@@ -112,7 +112,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
   const there = readRepositoryFile(to.timestamp, limits.maxTimestampBytes);
   const actual = live.timestamp.signed.version;
   const expected = there === undefined ? 0 : parseEnvelope(there, 'timestamp').signed.version;
-  // Hosts that took the newer one would refuse the older as a replay.
+  // Hosts that accepted the newer timestamp would refuse this one as a replay.
   if (expected <= actual) return;
   throw new WritError('REPOSITORY_EXISTS', `${to.directory} has a newer timestamp, version ${expected}`, {
     facts: { expected, actual, path: to.directory },
@@ -163,7 +163,7 @@ async function copyReleases(
   return copied;
 }
 
-/** @returns the names of all that is live, timestamp.json included; it alone is not written yet */
+/** @returns the names of all published metadata files; timestamp.json is included, and is the only one not written yet */
 function copyMetadata(
   { layout, live }: RepositoryState,
   to: RepositoryLayout,
@@ -185,7 +185,7 @@ function copyMetadata(
   return new Set([...roots, ...targets, snapshot, 'timestamp.json']);
 }
 
-/** The export as a host will see it: from the first root, before its timestamp is there. */
+/** Refreshes from the export like a new host, from the first root, before its timestamp is written. */
 async function verifyExport(state: RepositoryState, directory: string, clock: Clock): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', state.live.timestamp.bytes]]);
   try {
@@ -195,7 +195,10 @@ async function verifyExport(state: RepositoryState, directory: string, clock: Cl
   }
 }
 
-/** What the export before it had and this one does not; whoever reads the old timestamp has read it whole, or reads again. */
+/**
+ * Removes files of the previous export that this one lacks. A client with the old timestamp has read them, or reads again
+ * with the new one.
+ */
 function removeOld(
   to: RepositoryLayout,
   names: ReadonlySet<string>,
@@ -215,7 +218,7 @@ function removeOld(
   return old.length;
 }
 
-/** @returns the first role to expire: from then on hosts take nothing more from this export */
+/** @returns the role that expires first; after that, hosts accept nothing from this export */
 function firstExpiry({ live }: RepositoryState): { readonly role: string; readonly atMs: number } {
   const { name: role, expiresAtMs: atMs } = [
     live.targets,

@@ -1,5 +1,5 @@
-// What a delta is, for `writ inspect`: its own bytes, and, since those name no release, what the repository around it says of them: from
-// which tree it leads to which, and that it does. Reads only; believes of a delta nothing that is not signed or tried.
+// Describes a delta for `writ inspect`. A delta names no release, so that its base and its release come from the signed
+// metadata of the repository around it. Reads only. Reports only signed facts, and facts that a trial application proved.
 import * as fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { deltaMagic, malformedDelta } from '../../core/delta/delta-format.js';
@@ -20,7 +20,7 @@ import { readRepositoryState } from '../repository/repository-state.js';
 
 export type DeltaReport = Awaited<ReturnType<typeof inspectDelta>>;
 
-/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
+/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED or ARCHIVE_LIMIT for the signed manifest; DISK_* */
 export async function inspectDelta(path: string, limits: ArchiveLimits) {
   const status = fs.lstatSync(path);
   if (!status.isFile()) throw malformedDelta('it is not a regular file');
@@ -53,7 +53,7 @@ interface ListedDelta {
   readonly history: readonly ListedRelease[];
 }
 
-/** @returns undefined where it is in no repository, or no release of it has this delta */
+/** @returns undefined for a file outside a repository, or where no release lists this delta */
 function findListed(path: string, digest: Digest): ListedDelta | undefined {
   const directory = dirname(resolve(path));
   const layout = layoutOf(dirname(dirname(directory)));
@@ -83,7 +83,7 @@ async function describe(path: string, listed: ListedDelta, limits: ArchiveLimits
   return {
     ...{ bundle, channel, serial },
     ...{ from: delta.from, fromSerial: base?.release.serial, to: manifest.digest },
-    /** Absent where the archive of its base is gone. */
+    /** Absent where the archive of the base is missing. */
     made: read && made,
     isTried: untried === 0,
   };

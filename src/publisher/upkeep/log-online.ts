@@ -1,5 +1,6 @@
-// Snapshot and timestamp for the log of a repository: machines sign them again and again, so they are a sum there and no acts.
-// Knows which version hosts see, and which bytes were named for each file. Reads only.
+// Summarizes snapshot and timestamp for the repository log, because a machine re-signs them all the time and each version
+// would be an entry without meaning. Determines also the published versions and the digests that snapshots list. Reads
+// only.
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
 import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
@@ -8,31 +9,34 @@ import { versionIn } from '../repository/delegated-files.js';
 import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
 import { readVersionRestarts, type VersionRestarts } from '../repository/version-restarts.js';
 import {
-  describe,
+  describeVersion,
   type LogReading,
   type LogSigner,
   type LogVersion,
   type NamedFiles,
-  note,
+  recordProblem,
   requireNamed,
 } from './log-reading.js';
 
-/** Signatures that a machine makes again and again. */
+/** A summary of the retained versions of an online role. */
 export interface OnlineSummary {
   readonly role: OnlineRole;
   readonly firstVersion: number;
   readonly lastVersion: number;
-  /** Kept versions that verify. */
+  /** The number of retained versions that verify. */
   readonly verified: number;
   readonly firstSignedAtMs?: number;
   readonly lastSignedAtMs?: number;
   readonly signers: readonly LogSigner[];
 }
 
-/** Versions that hosts see, by role. */
+/** The published versions, by role. */
 export type Live = ReadonlyMap<string, number>;
 
-/** What hosts see now, by role; nothing where that does not verify: `writ repo check` says why. */
+/**
+ * @returns the published version of each role; empty where snapshot or timestamp do not verify (`writ repo check` reports
+ *   why)
+ */
 export function liveVersions(
   timestamps: readonly LogVersion<'timestamp'>[],
   snapshots: readonly LogVersion<'snapshot'>[],
@@ -63,7 +67,7 @@ export function isUnseenVersion(
   });
 }
 
-/** @returns the restarts of versions that the live snapshot records; none where it does not verify */
+/** @returns the restarts of versions that the published snapshot records; empty where it does not verify */
 export function restartsIn(
   timestamps: readonly LogVersion<'timestamp'>[],
   snapshots: readonly LogVersion<'snapshot'>[],
@@ -72,13 +76,16 @@ export function restartsIn(
   return readVersionRestarts(snapshots.find((one) => one.version === version)?.file.signed ?? {});
 }
 
-/** @returns what the versions name, by file; where two name the same, the newer one counts: hosts see that */
+/**
+ * @returns the listed entry of each file, by file name. Where two versions list the same file, the newer version counts,
+ *   because hosts see that one
+ */
 export function namedBy(versions: readonly LogVersion<OnlineRole>[]): NamedFiles {
   const metas = versions.flatMap(({ file }) => Object.entries<MetaFile>(file.signed.meta));
   return new Map(metas.map(([name, meta]) => [metadataName(listedRole(name), meta.version), meta]));
 }
 
-/** So many versions of snapshot are looked at for the sum. */
+/** The number of newest snapshots that are read for the summary. */
 const maxOnlineVersions = 200;
 
 export function onlineSummary(role: OnlineRole, read: readonly LogVersion<OnlineRole>[]): OnlineSummary[] {
@@ -103,7 +110,7 @@ interface Vouching {
   readonly named: NamedFiles;
 }
 
-/** @returns those that a root of the chain vouches for, oldest first; the problem of every other is noted */
+/** @returns the versions that a root of the chain verifies, oldest first; a problem is recorded for every other version */
 export function onlineVersions<Role extends OnlineRole>(
   reading: LogReading,
   role: Role,
@@ -124,12 +131,12 @@ export function onlineVersions<Role extends OnlineRole>(
       const root = roots.findLast((one) => isVouchedByRoot(file, one.file));
       if (root !== undefined) {
         requireNamed(named, name, file);
-        return [describe(file, rootAuthority(root.file, role), root.file.signed)];
+        return [describeVersion(file, rootAuthority(root.file, role), root.file.signed)];
       }
       const message = `${role}: no root of the repository lists the keys that signed it`;
       problems.push({ where: `metadata/${name}`, code: 'SIGNATURE_THRESHOLD', message });
     } catch (error) {
-      note(reading, `metadata/${name}`, error);
+      recordProblem(reading, `metadata/${name}`, error);
     }
     return [];
   });

@@ -1,4 +1,5 @@
-// What the log of a repository reads with: its bounds, what did not verify, and what a verified version is.
+// Shared parts of the repository log: the bounds of one reading, the problems that it found, and the description of a
+// verified version.
 import { isWritError } from '../../core/errors.js';
 import { parseIsoTime } from '../../core/release/release.js';
 import { type Authority, requireDigests } from '../../core/tuf/metadata-checks.js';
@@ -10,26 +11,27 @@ import type { RepositoryLayout } from '../repository/repository-layout.js';
 
 export interface LogSigner {
   readonly keyId: string;
-  /** As the root or the delegation names the key; else the beginning of its id. */
+  /** The name that the root or the delegation gives to the key; without a name, the first characters of the key id. */
   readonly name: string;
 }
 
-/** One version of a role that verifies. */
+/** A verified version of a role. */
 export interface LogVersion<Role extends TopLevelRole> {
   readonly file: ParsedFile<Role>;
   readonly version: number;
-  /** When it says that it was signed; left out where it says nothing of it. */
+  /** The signing time that the file records; absent where the file records none. */
   readonly signedAtMs?: number;
   /** Keys of the role with a valid signature. */
   readonly signers: readonly LogSigner[];
 }
 
-/** What a verified snapshot or timestamp says of a file, by its name in metadata/. */
+/** The entries of a verified snapshot or timestamp, by file name in metadata/. */
 export type NamedFiles = ReadonlyMap<string, MetaFile>;
 
 /**
- * Whoever has a key can sign a version twice: the one that hosts saw is the one that was named.
- * @throws WritError METADATA_MIX for other bytes; a file that no kept version names is left to its signatures
+ * Attack: the holder of a key signs two files with one version. Only the file that a snapshot or timestamp lists was seen
+ * by hosts.
+ * @throws WritError METADATA_MIX when the bytes differ from the listed ones. Without an entry, only the signatures count
  */
 export function requireNamed(named: NamedFiles, name: string, file: ParsedFile<TopLevelRole>): void {
   const meta = named.get(name);
@@ -42,9 +44,9 @@ export interface LogProblem {
   readonly message: string;
 }
 
-/** Of all roles together. */
+/** Bounds for all roles together. */
 export interface LogBounds {
-  /** Newest versions of each role that are looked at. */
+  /** The number of newest versions of each role that are read. */
   readonly maxVersions: number;
   readonly maxBytes: number;
   readonly maxMs: number;
@@ -52,12 +54,12 @@ export interface LogBounds {
 
 export const defaultLogBounds: LogBounds = { maxVersions: 1000, maxBytes: 64_000_000, maxMs: 30_000 };
 
-/** What one log may still read, and what it found that does not verify. */
+/** The remaining bounds of one log, and the problems that it has found. */
 export interface LogReading {
   readonly layout: RepositoryLayout;
   readonly maxVersions: number;
   readonly problems: LogProblem[];
-  /** @returns false when a file of so many bytes is beyond what may be read */
+  /** Counts bytes that are about to be read. @returns false when the bounds do not allow to read them */
   take(bytes: number): boolean;
 }
 
@@ -75,8 +77,8 @@ export function openLogReading(layout: RepositoryLayout, clock: Clock, bounds: L
   };
 }
 
-/** @returns a version with its time, and the keys whose signatures hold */
-export function describe<Role extends TopLevelRole>(
+/** @returns a version with its signing time and the keys that made its valid signatures */
+export function describeVersion<Role extends TopLevelRole>(
   file: ParsedFile<Role>,
   { keys, role }: Authority,
   named: object,
@@ -96,8 +98,11 @@ function signedAtOf(signed: object): number | undefined {
   return typeof writ === 'object' && writ !== null ? parseIsoTime(writ.signedAt) : undefined;
 }
 
-/** Takes up what does not verify. @throws what is no WritError, and DISK_*: this machine's fault */
-export function note({ problems }: LogReading, where: string, error: unknown): void {
+/**
+ * Records a file that does not verify as a problem.
+ * @throws the error itself when it is not a WritError, or is a DISK_* error of this machine
+ */
+export function recordProblem({ problems }: LogReading, where: string, error: unknown): void {
   if (!isWritError(error) || error.code.startsWith('DISK_')) throw error;
   problems.push({ where, code: error.code, message: error.message });
 }

@@ -1,5 +1,5 @@
-// What one version of a role did, from what it lists and what the version before it listed: published, withdrew, promoted,
-// delegated, or only signed again. Pure; believes what log-versions has verified, and says nothing that is not in it.
+// Decides what one version of a role changed, by comparing what it lists with what the previous version lists: publish,
+// withdraw, promote, delegate, or only re-sign. Pure. The input is verified already (log-versions).
 
 import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -7,29 +7,29 @@ import { parseReleaseInfo, type ReleaseInfo, type Withdrawal } from '../../core/
 import type { DelegatedRole, RootSigned, TargetFile, TargetsSigned } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey } from '../keys/signer-names.js';
 
-/** An act on one channel. */
+/** A change of one channel. */
 export interface ReleaseAct {
-  /** `move`: with a delegation, from one role to another; `change`: the same serial with other content or differences. */
+  /** `move`: a delegation moved the release to another role. `change`: the same serial with other content or deltas. */
   readonly kind: 'publish' | 'withdraw' | 'promote' | 'move' | 'change' | 'remove';
   readonly bundle: string;
   readonly channel: string;
-  /** Left out for the first release of a channel. */
+  /** Absent for the first release of a channel. */
   readonly fromSerial?: number;
-  /** Left out where the channel is no longer listed. */
+  /** Absent where the channel is no longer listed. */
   readonly toSerial?: number;
   readonly revision?: string;
-  /** Serial of the release that it corrects. */
+  /** The serial of the release that it corrects. */
   readonly fixes?: number;
-  /** Of a promotion, the channel that had it; left out where no kept version says so. */
+  /** The channel from which the release was promoted; absent where no retained version shows it. */
   readonly fromChannel?: string;
-  /** Serials that were taken back. */
+  /** The withdrawn serials. */
   readonly withdrawn?: readonly number[];
   readonly reason?: string;
 }
 
 /** The keys of a role that a version added and removed. */
 export interface KeyChange {
-  /** Names or beginnings of key ids. A thief can give a key any name. */
+  /** Key names, or the first characters of key ids. Attack: a thief can give a key any name, so readers also need the ids. */
   readonly addedKeys: readonly string[];
   readonly removedKeys: readonly string[];
   /** The ids of these keys, in the same order. */
@@ -54,10 +54,10 @@ export interface RootAct {
   })[];
 }
 
-/** Signed again: the same content under a new version and expiry. */
+/** A re-signed version: the same content under a new version and expiry. */
 export interface ResignAct {
   readonly kind: 're-sign';
-  /** The content is that of a hand-over, and not that of the version before. */
+  /** The content equals a hand-over, and not the previous version. */
   readonly handedOver?: true;
 }
 
@@ -65,13 +65,13 @@ export type LogAct = ReleaseAct | DelegationAct | RootAct | ResignAct;
 
 type Targets = Readonly<Record<string, TargetFile>>;
 
-/** @returns the acts that led from the targets of one version to those of the next, by path */
+/** @returns the changes between the targets of one version and those of the next, by path */
 export function releaseActs(before: Targets, after: Targets): ReleaseAct[] {
   const old = releasesIn(before);
   const next = releasesIn(after);
   const acts: ReleaseAct[] = [];
   for (const [path, release] of next) {
-    const act = actOn(release, old.get(path), old);
+    const act = describeAct(release, old.get(path), old);
     if (act !== undefined) acts.push(act);
   }
   for (const [path, { bundle, channel, serial }] of old) {
@@ -80,7 +80,7 @@ export function releaseActs(before: Targets, after: Targets): ReleaseAct[] {
   return acts;
 }
 
-/** Targets of other publishers are none of ours to describe. */
+/** Skips targets of other publishers, which carry no release information of Writ. */
 function releasesIn(targets: Targets): Map<string, ReleaseInfo> {
   const found = new Map<string, ReleaseInfo>();
   for (const path of Object.keys(targets).sort()) {
@@ -99,7 +99,7 @@ function releaseOf(path: string, file: TargetFile | undefined): ReleaseInfo | un
   }
 }
 
-function actOn(
+function describeAct(
   release: ReleaseInfo,
   before: ReleaseInfo | undefined,
   listed: ReadonlyMap<string, ReleaseInfo>,
@@ -115,7 +115,7 @@ function actOn(
     return JSON.stringify(before) === JSON.stringify(release) ? undefined : { kind: 'change', ...act };
   const source = [...listed.values()].find((one) => isSameRelease(one, release));
   if (source !== undefined) return { kind: 'promote', ...act, fromChannel: source.channel };
-  // A serial is given once: one that was there before came from another channel, or from an older release.
+  // Each serial is used once. A known serial therefore comes from another channel or from an older release.
   const highest = Math.max(
     0,
     ...[...listed.values()].filter((one) => one.bundle === bundle).map((one) => one.serial),
@@ -133,11 +133,12 @@ function isSameWithdrawal(one: Withdrawal, other: Withdrawal | undefined): boole
 }
 
 /**
- * A delegation moves listed releases between roles. A release that hosts did not see in the other role is published by it. A
- * release with withdrawn serials is new in this role with the withdrawal of the other role, which made it.
+ * Marks the acts of a delegation that only moved releases between roles. A release that hosts did not see in the other role
+ * counts as published by it. A release with withdrawn serials is new in this role with the withdrawal of the other role,
+ * which made it.
  * @param isMoved true for a release that hosts saw in another role, with the same withdrawal
  */
-export function asMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) => boolean): ReleaseAct[] {
+export function toMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) => boolean): ReleaseAct[] {
   return acts.map((act) => {
     const isNew = act.kind === 'withdraw' && act.fromSerial === undefined;
     if (!(isNew || act.kind === 'publish' || act.kind === 'change') || !isMoved(act)) return act;
@@ -146,7 +147,7 @@ export function asMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) 
   });
 }
 
-/** @returns what changed in who may sign for whom */
+/** @returns the delegations that were created, changed or removed */
 export function delegationActs(before: TargetsSigned | undefined, after: TargetsSigned): DelegationAct[] {
   const old = new Map((before?.delegations?.roles ?? []).map((role) => [role.name, role]));
   const next = new Map((after.delegations?.roles ?? []).map((role) => [role.name, role]));
@@ -163,7 +164,7 @@ export function delegationActs(before: TargetsSigned | undefined, after: Targets
           : is === undefined
             ? ('removed' as const)
             : ('changed' as const),
-      ...keyChange({ before, after }, was?.keyids, is?.keyids),
+      ...compareKeys({ before, after }, was?.keyids, is?.keyids),
       ...(is === undefined ? {} : { threshold: is.threshold, paths: pathsOf(is) }),
     };
   });
@@ -173,11 +174,11 @@ function pathsOf({ paths, path_hash_prefixes }: DelegatedRole): readonly string[
   return paths ?? (path_hash_prefixes ?? []).map((prefix) => `digest ${prefix}`);
 }
 
-/** @returns what a root put in charge beside the one before; of the first one, everything */
+/** @returns the roles in which a root changed keys or threshold; all roles for the first root */
 export function rootAct(before: RootSigned | undefined, after: RootSigned): RootAct {
   const roles = Object.entries(after.roles).flatMap(([role, { keyids, threshold }]) => {
     const was = before?.roles[role as keyof RootSigned['roles']];
-    const keys = keyChange({ before, after }, was?.keyids, keyids);
+    const keys = compareKeys({ before, after }, was?.keyids, keyids);
     if (keys.addedKeys.length + keys.removedKeys.length === 0 && was?.threshold === threshold) return [];
     const thresholdBefore =
       was === undefined || was.threshold === threshold ? {} : { thresholdBefore: was.threshold };
@@ -187,13 +188,13 @@ export function rootAct(before: RootSigned | undefined, after: RootSigned): Root
 }
 
 /** @returns the difference of two lists of key ids, with the names that the two files give to the keys */
-function keyChange(
+function compareKeys(
   { before, after }: { readonly before: object | undefined; readonly after: object },
   idsBefore: readonly string[] | undefined,
   idsAfter: readonly string[] | undefined,
 ): KeyChange {
-  const addedKeyIds = added(idsBefore, idsAfter);
-  const removedKeyIds = added(idsAfter, idsBefore);
+  const addedKeyIds = findAddedIds(idsBefore, idsAfter);
+  const removedKeyIds = findAddedIds(idsAfter, idsBefore);
   return {
     addedKeys: addedKeyIds.map((id) => nameOfKey(after, id)),
     removedKeys: removedKeyIds.map((id) => nameOfKey(before ?? after, id)),
@@ -202,6 +203,6 @@ function keyChange(
   };
 }
 
-function added(before: readonly string[] = [], after: readonly string[] = []): string[] {
+function findAddedIds(before: readonly string[] = [], after: readonly string[] = []): string[] {
   return after.filter((id) => !before.includes(id));
 }

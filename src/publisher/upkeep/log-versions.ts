@@ -1,6 +1,6 @@
-// Every kept version of the roles that people sign, verified, for the log of a repository. A version counts when somebody
-// vouches for it who is known to have been in charge: a root of the chain, or a verified delegation. What cannot be
-// verified is named and never shown as an act. Reads within bounds; writes nothing.
+// Reads and verifies every retained version of root, targets and the delegated roles for the repository log. A version
+// counts only if a signing authority of that time signed it: a root of the chain, or a verified delegation. A file that
+// does not verify becomes a problem and never an act. Reads within bounds; writes nothing.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -25,17 +25,17 @@ import {
 import { readOwnRoot } from '../repository/repository-state.js';
 import { compareSigning, type VersionRestart } from '../repository/version-restarts.js';
 import {
-  describe,
+  describeVersion,
   type LogReading,
   type LogVersion,
   type NamedFiles,
-  note,
+  recordProblem,
   requireNamed,
 } from './log-reading.js';
 
 /**
- * The chain of roots from the first one on that is believed.
- * @throws WritError REPOSITORY_INVALID without even a first root
+ * Reads the chain of roots from the first trusted root.
+ * @throws WritError REPOSITORY_INVALID without a first root
  */
 export function readLogRoots(reading: LogReading, keysDirectory: string | undefined): LogVersion<'root'>[] {
   const { layout } = reading;
@@ -47,7 +47,7 @@ export function readLogRoots(reading: LogReading, keysDirectory: string | undefi
   try {
     let set = trustFirstRoot(anchor);
     for (let rotation = 0; rotation <= limits.maxRootRotations; rotation += 1) {
-      roots.push(describe(set.root, rootAuthority(set.root, 'root'), set.root.signed));
+      roots.push(describeVersion(set.root, rootAuthority(set.root, 'root'), set.root.signed));
       name = metadataName('root', set.root.signed.version + 1);
       const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxRootBytes);
       if (bytes === undefined) break;
@@ -55,72 +55,74 @@ export function readLogRoots(reading: LogReading, keysDirectory: string | undefi
     }
   } catch (error) {
     if (roots.length === 0) throw error;
-    note(reading, `metadata/${name}`, error);
+    recordProblem(reading, `metadata/${name}`, error);
   }
   return roots;
 }
 
-/** Somebody who was in charge of a role at some time. */
-export interface InCharge {
+/** A signing authority that a role had at some time. */
+export interface PastAuthority {
   readonly authority: Authority;
-  /** Where the names of its keys are written. */
+  /** The signed part that names the keys of the authority. */
   readonly signed: object;
-  /** Of a delegated role: what it may speak of. */
+  /** The delegation of a delegated role, with the paths that the role may list. */
   readonly delegated?: DelegatedRole;
 }
 
-/** @returns who was in charge of targets, oldest first */
-export function chargeOfRoots(roots: readonly LogVersion<'root'>[]): InCharge[] {
+/** @returns the signing authorities of targets, oldest first */
+export function listTargetsAuthorities(roots: readonly LogVersion<'root'>[]): PastAuthority[] {
   return roots.map(({ file }) => ({ authority: rootAuthority(file, 'targets'), signed: file.signed }));
 }
 
-/** @returns who was in charge of each delegated role, oldest first, each delegation once */
-export function chargeOfTeams(targets: readonly LogVersion<'targets'>[]): ReadonlyMap<string, InCharge[]> {
-  const teams = new Map<string, { readonly seen: string; readonly charge: InCharge }[]>();
+/** @returns the signing authorities of each delegated role, oldest first; an unchanged delegation occurs once */
+export function listTeamAuthorities(
+  targets: readonly LogVersion<'targets'>[],
+): ReadonlyMap<string, PastAuthority[]> {
+  const teams = new Map<string, { readonly seen: string; readonly past: PastAuthority }[]>();
   for (const { file } of targets) {
     for (const delegated of delegatedRolesOf(file)) {
       const known = teams.get(delegated.name) ?? [];
       const seen = JSON.stringify(delegated);
       if (known.at(-1)?.seen === seen) continue;
       const authority = delegationAuthority(file, delegated);
-      known.push({ seen, charge: { authority, signed: file.signed, delegated } });
+      known.push({ seen, past: { authority, signed: file.signed, delegated } });
       teams.set(delegated.name, known);
     }
   }
-  return new Map([...teams].map(([name, list]) => [name, list.map(({ charge }) => charge)]));
+  return new Map([...teams].map(([name, list]) => [name, list.map(({ past }) => past)]));
 }
 
 export interface RoleVersions {
-  /** Those that verify, oldest first. */
+  /** The verified versions, oldest first. */
   readonly versions: readonly LogVersion<'targets'>[];
-  /** Left out where the versions never began again. */
+  /** Absent where the versions never restarted. */
   readonly restart?: VersionRestart | undefined;
-  /** Oldest version that was read; left out where there is none. */
+  /** The oldest version that was read; absent where none was read. */
   readonly first?: number;
-  /** Why nothing older is shown: removed from the repository, or beyond the bounds of one log. */
+  /** Why older versions are absent: `gone` were removed from the repository, `not-read` are beyond the bounds of the log. */
   readonly olderAre?: 'gone' | 'not-read';
-  /** Versions that are not there though older and newer ones are; at most so many are named. */
+  /** Missing versions between retained ones, at most `maxMissingNamed` for each gap. */
   readonly missing: readonly number[];
 }
 
-/** More versions in a row were not lost. */
+/** A longer gap is not a loss: a stolen key skipped these versions (adr/0073). */
 const maxLostVersions = 10_000;
-/** As many as of one gap, so that the count of a gap is its whole length. */
+/** Equal to the longest gap, so that the count of a gap is its complete length. */
 const maxMissingNamed = maxLostVersions;
 
 export interface Vouching {
-  readonly charges: readonly InCharge[];
-  /** What the kept snapshots name. */
+  readonly authorities: readonly PastAuthority[];
+  /** The files that the retained snapshots list. */
   readonly named: NamedFiles;
-  /** Of the role. */
+  /** The restart of the role's versions. */
   readonly restart?: VersionRestart | undefined;
 }
 
-/** Reads the versions of a role from the newest on, as far as the bounds go. */
+/** Reads the versions of a role from the newest to the oldest, within the bounds. */
 export function readLogVersions(reading: LogReading, role: string, vouching: Vouching): RoleVersions {
   const onDisk = versionsOnDisk(reading.layout, role).reverse();
   const readVersions: number[] = [];
-  const found: { readonly entry: LogVersion<'targets'>; readonly by: ChargeRange }[] = [];
+  const found: { readonly entry: LogVersion<'targets'>; readonly by: AuthorityRange }[] = [];
   for (const version of onDisk.slice(0, reading.maxVersions)) {
     const path = join(reading.layout.metadata, metadataName(role, version));
     if (!reading.take(sizeOf(path))) break;
@@ -130,7 +132,7 @@ export function readLogVersions(reading: LogReading, role: string, vouching: Vou
   }
   const { restart } = vouching;
   found.sort((a, b) => compareSigning(restart, a.entry.version, b.entry.version));
-  const versions = inOrder(reading, role, found);
+  const versions = omitReplacedKeys(reading, role, found);
   const first = readVersions.at(-1);
   if (first === undefined)
     return { versions, restart, missing: [], ...(onDisk.length > 0 ? { olderAre: 'not-read' } : {}) };
@@ -139,13 +141,13 @@ export function readLogVersions(reading: LogReading, role: string, vouching: Vou
     versions,
     restart,
     first,
-    missing: missingIn(readVersions),
+    missing: findMissingVersions(readVersions),
     ...(olderAre === undefined ? {} : { olderAre }),
   };
 }
 
 /** @param readVersions descending */
-function missingIn(readVersions: readonly number[]): number[] {
+function findMissingVersions(readVersions: readonly number[]): number[] {
   const missing: number[] = [];
   for (const [index, version] of readVersions.entries()) {
     const older = readVersions[index + 1] ?? version - 1;
@@ -157,8 +159,8 @@ function missingIn(readVersions: readonly number[]): number[] {
   return missing.reverse();
 }
 
-/** The oldest and the newest of those in charge who vouch for a file. */
-interface ChargeRange {
+/** The indexes of the oldest and the newest authority that a file satisfies. */
+interface AuthorityRange {
   readonly oldest: number;
   readonly newest: number;
 }
@@ -168,40 +170,40 @@ interface Wanted extends Vouching {
   readonly version: number;
 }
 
-function readOne(path: string, { role, version, charges, named }: Wanted) {
+function readOne(path: string, { role, version, authorities, named }: Wanted) {
   const bytes = readRepositoryFile(path, limits.maxTargetsBytes);
   if (bytes === undefined)
     throw new WritError('METADATA_MISSING', `${path} is not there`, { facts: { path } });
   const file = parseEnvelope(bytes, 'targets', role);
   if (file.signed.version !== version) {
     const facts = { role, expected: version, actual: file.signed.version };
-    throw new WritError('METADATA_MIX', `${role}: the file says that it is version ${file.signed.version}`, {
+    throw new WritError('METADATA_MIX', `${role}: the file contains version ${file.signed.version}`, {
       facts,
     });
   }
-  if (charges.length === 0) {
+  if (authorities.length === 0) {
     const message = `${role}: no kept version of targets names its keys`;
     throw new WritError('SIGNATURE_WRONG_KEY', message, { facts: { role } });
   }
-  const vouching = charges.flatMap((charge, index) => (vouches(file, charge) ? [index] : []));
+  const vouching = authorities.flatMap((past, index) => (isVouchedBy(file, past) ? [index] : []));
   const newest = vouching.at(-1);
-  const charge = newest === undefined ? undefined : charges[newest];
-  if (newest === undefined || charge === undefined) throw refusalOf(file, charges);
+  const past = newest === undefined ? undefined : authorities[newest];
+  if (newest === undefined || past === undefined) throw explainRefusal(file, authorities);
   requireNamed(named, metadataName(role, version), file);
-  const by: ChargeRange = { oldest: vouching[0] ?? newest, newest };
-  return { entry: describe(file, charge.authority, charge.signed), by };
+  const by: AuthorityRange = { oldest: vouching[0] ?? newest, newest };
+  return { entry: describeVersion(file, past.authority, past.signed), by };
 }
 
-function vouches(file: ParsedFile<'targets'>, { authority, delegated }: InCharge): boolean {
+function isVouchedBy(file: ParsedFile<'targets'>, { authority, delegated }: PastAuthority): boolean {
   const { keys, role } = authority;
   const { signatures, signedBytes, signed } = file;
   if (countValidSigners({ keys, role, signatures, signedBytes }) < role.threshold) return false;
   return delegated === undefined || Object.keys(signed.targets).every((path) => matchesPath(delegated, path));
 }
 
-/** In the words of whoever is in charge now. */
-function refusalOf(file: ParsedFile<'targets'>, charges: readonly InCharge[]): unknown {
-  const last = charges.at(-1);
+/** @returns the refusal under the current authority, which is the one that an operator knows */
+function explainRefusal(file: ParsedFile<'targets'>, authorities: readonly PastAuthority[]): unknown {
+  const last = authorities.at(-1);
   try {
     if (last !== undefined) requireThreshold(file, last.authority);
   } catch (error) {
@@ -212,13 +214,13 @@ function refusalOf(file: ParsedFile<'targets'>, charges: readonly InCharge[]): u
 }
 
 /**
- * Keys that were replaced may be stolen ones: behind a version that only their successors can have signed, they have
- * signed nothing that counts.
+ * Omits versions that are signed only by replaced keys although a successor key has signed an earlier version. Replaced
+ * keys may be stolen.
  */
-function inOrder(
+function omitReplacedKeys(
   reading: LogReading,
   role: string,
-  found: readonly { readonly entry: LogVersion<'targets'>; readonly by: ChargeRange }[],
+  found: readonly { readonly entry: LogVersion<'targets'>; readonly by: AuthorityRange }[],
 ): LogVersion<'targets'>[] {
   let since = 0;
   return found.flatMap(({ entry, by }) => {
@@ -240,13 +242,16 @@ function sizeOf(path: string): number {
   return fs.lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** @returns undefined for a file that does not verify; the problem is noted. @throws what is no WritError, and DISK_* */
+/**
+ * @returns undefined for a file that does not verify, after its problem is recorded
+ * @throws the error itself when it is not a WritError, or is a DISK_* error
+ */
 function attempt<T>(reading: LogReading, path: string, role: string, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
     const name = path.slice(reading.layout.metadata.length + 1) || role;
-    note(reading, `metadata/${name}`, error);
+    recordProblem(reading, `metadata/${name}`, error);
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
-// `writ repo log`: who signed what and when, from the signed metadata that a repository still has, the newest first. Joins
-// the versions that log-versions has verified with the acts of log-rules; says where the log begins, and what of it cannot
-// be verified. Reads only.
+// `writ repo log`: the history of signatures that the retained metadata of a repository proves, newest entry first. Joins
+// the verified versions (log-versions) with their acts (log-rules), and reports where the log begins and what does not
+// verify. Reads only.
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
@@ -25,11 +25,11 @@ import {
   type LogVersion,
   openLogReading,
 } from './log-reading.js';
-import { asMoves, delegationActs, type LogAct, type ReleaseAct, releaseActs, rootAct } from './log-rules.js';
+import { delegationActs, type LogAct, type ReleaseAct, releaseActs, rootAct, toMoves } from './log-rules.js';
 import {
-  chargeOfRoots,
-  chargeOfTeams,
-  type InCharge,
+  listTargetsAuthorities,
+  listTeamAuthorities,
+  type PastAuthority,
   type RoleVersions,
   readLogRoots,
   readLogVersions,
@@ -39,22 +39,22 @@ import {
 export interface LogEntry {
   readonly role: string;
   readonly version: number;
-  /** The version that it was compared with: versions between are missing. Left out where it is the one before. */
+  /** The version for the comparison, because versions between are missing; absent where it is the previous version. */
   readonly since?: number;
   readonly signedAtMs?: number;
   readonly signers: readonly LogSigner[];
-  /** True for what is signed and no host can see yet. */
+  /** The version is signed and not published yet. */
   readonly waiting?: true;
-  /** True for a release that no published version lists. The version of the act was skipped: a newer one was published in its place. */
+  /** No published version lists this release: a newer version was published in its place. */
   readonly neverLive?: true;
   readonly act: LogAct;
 }
 
-/** Where the log of a role begins, when that is not its first version. */
+/** The first version in the log of a role that does not begin with version 1. */
 export interface LogBeginning {
   readonly role: string;
   readonly version: number;
-  /** Why: the older versions are no longer there, or there are more than one log reads. */
+  /** `gone`: the older versions were removed. `not-read`: they are beyond the bounds of the log. */
   readonly olderAre: 'gone' | 'not-read';
 }
 
@@ -69,13 +69,13 @@ export interface RepositoryLog {
 
 export interface LogOptions {
   readonly repository: string;
-  /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
+  /** The directory with the publisher's copy of the root. Without it, the first root in the repository is trusted. */
   readonly keysDirectory?: string | undefined;
   readonly clock: Clock;
   readonly bounds?: LogBounds;
 }
 
-/** @throws WritError REPOSITORY_INVALID without a root to begin from; DISK_* */
+/** @throws WritError REPOSITORY_INVALID without a first root; DISK_* */
 export function readRepositoryLog({
   repository,
   keysDirectory,
@@ -90,13 +90,13 @@ export function readRepositoryLog({
   const restarts = restartsIn(timestamps, found);
   const snapshots = found.toSorted((a, b) => compareSigning(restarts.get('snapshot'), a.version, b.version));
   const named = namedBy(snapshots);
-  const vouchingFor = (role: string, charges: readonly InCharge[]): Vouching => {
-    return { charges, named, restart: restarts.get(role) };
+  const vouchingFor = (role: string, authorities: readonly PastAuthority[]): Vouching => {
+    return { authorities, named, restart: restarts.get(role) };
   };
-  const targets = readLogVersions(reading, 'targets', vouchingFor('targets', chargeOfRoots(roots)));
-  const charges = chargeOfTeams(targets.versions);
-  const teams = teamsOf(layout, charges.keys()).map((role) => {
-    return { role, read: readLogVersions(reading, role, vouchingFor(role, charges.get(role) ?? [])) };
+  const targets = readLogVersions(reading, 'targets', vouchingFor('targets', listTargetsAuthorities(roots)));
+  const authorities = listTeamAuthorities(targets.versions);
+  const teams = teamsOf(layout, authorities.keys()).map((role) => {
+    return { role, read: readLogVersions(reading, role, vouchingFor(role, authorities.get(role) ?? [])) };
   });
   const versions = { live: liveVersions(timestamps, snapshots), snapshots };
   const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, versions));
@@ -125,7 +125,7 @@ export function readRepositoryLog({
 
 const maxTeams = 1000;
 
-/** Those that a kept delegation names, and those that only have files. */
+/** @returns the delegated roles that a retained delegation names, and roles that have only files */
 function teamsOf(layout: RepositoryLayout, named: Iterable<string>): string[] {
   const others = rolesOnDisk(layout).filter(
     (name) => !['root', 'snapshot', 'targets', 'timestamp'].includes(name),
@@ -147,7 +147,7 @@ function beginningOf(role: string, { first, olderAre, versions }: RoleVersions):
 function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
   return roots.flatMap((root, index) => {
     const before = roots[index - 1];
-    // Of what the publisher begins with, nobody here knows what it changed.
+    // The changes of the first trusted root are unknown, because its predecessor was not verified.
     if (before === undefined && root.version !== 1) return [];
     return [entryOf('root', root, rootAct(before?.file.signed, root.file.signed))];
   });
@@ -161,7 +161,7 @@ interface SeenVersions {
 }
 
 interface SeenMetadata extends SeenVersions {
-  /** The releases of all versions that hosts saw, as describeRelease has them. */
+  /** The releases of all versions that hosts saw, in the form of describeRelease. */
   readonly releases: ReadonlySet<string>;
   /** The roles that the newest targets delegate to. */
   readonly delegated: ReadonlySet<string>;
@@ -181,7 +181,7 @@ function describeRelease({ bundle, channel, toSerial, revision }: ReleaseAct): s
   return JSON.stringify([bundle, channel, toSerial, revision]);
 }
 
-/** With the withdrawal, because a key may sign another one with the release. */
+/** Includes the withdrawal, because another key may sign another withdrawal with the same release. */
 function describeWithdrawal(act: ReleaseAct): string {
   return JSON.stringify([describeRelease(act), act.withdrawn, act.reason]);
 }
@@ -202,13 +202,13 @@ function targetsEntries(
     const given = handedOverBy(one.file);
     const handed = new Set(Object.values(given).flatMap(({ targets }) => Object.keys(targets)));
     const left = Object.entries(before?.file.signed.targets ?? {});
-    // What a delegation handed over is still there, under another role.
+    // A release that a delegation handed over is not removed: another role lists it.
     const kept = left.filter(([path]) => !handed.has(path));
     const delegated = delegationActs(before?.file.signed, signed);
     const released = releaseActs(Object.fromEntries(kept), signed.targets);
     const isMoved = (act: ReleaseAct): boolean =>
       seenBefore.has(act.kind === 'withdraw' ? describeWithdrawal(act) : describeRelease(act));
-    const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released, isMoved))];
+    const acts = [...delegated, ...(delegated.length === 0 ? released : toMoves(released, isMoved))];
     return entriesOf('targets', one, { acts, before, seen });
   });
 }
@@ -239,7 +239,7 @@ function teamEntries(
   });
 }
 
-/** @returns what was handed over to a role last before it signed a version */
+/** @returns the last hand-over to a role before the role signed a version */
 function handOverBefore(
   role: string,
   delegators: readonly LogVersion<'targets'>[],
@@ -257,7 +257,7 @@ interface Acted {
   readonly acts: readonly LogAct[];
   readonly before: LogVersion<'targets'> | undefined;
   readonly seen: SeenMetadata;
-  /** The version was compared with what was handed over to its role. */
+  /** The version was compared with the hand-over to its role. */
   readonly handedOver?: true;
 }
 
@@ -293,7 +293,7 @@ function entryOf(
   return { role, version, ...(signedAtMs === undefined ? {} : { signedAtMs }), signers, act };
 }
 
-/** By time; a version without one stands where its neighbours of the same role stand. */
+/** Sorts by signing time. A version without one keeps its order relative to its neighbours. */
 function newestFirst(entries: readonly LogEntry[]): LogEntry[] {
   const placed = entries.map((entry, index) => ({ entry, index, atMs: entry.signedAtMs ?? 0 }));
   return placed.sort((a, b) => b.atMs - a.atMs || b.index - a.index).map(({ entry }) => entry);

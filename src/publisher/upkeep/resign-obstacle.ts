@@ -1,5 +1,5 @@
-// What would keep a server from re-signing, found while there is still time: a repository that this user cannot write to, and a
-// directory of online keys that lacks some which the root lists. Looks only: opens no secret, signs nothing, takes no lock.
+// Finds the reasons why a server could not re-sign, before a signature is needed: a repository that this user cannot write,
+// or online keys of the root that are missing from the key directory. Opens no secret, signs nothing, takes no lock.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
@@ -7,8 +7,8 @@ import { onlineRoles, type RootSigned } from '../../core/tuf/tuf-metadata.js';
 import { hasOnlineKeys, holderOf, keysAtHand, missingKeys } from '../keys/key-directory.js';
 import { requireOwnRepository } from '../repository/repository-owner.js';
 
-/** @returns why this user could not write here what a re-signing writes: DISK_DENIED, REPOSITORY_OWNER */
-export function writeObstacle(repository: string): WritError | undefined {
+/** @returns DISK_DENIED or REPOSITORY_OWNER where this user cannot write the files of a re-signing; undefined where it can */
+export function findWriteObstacle(repository: string): WritError | undefined {
   try {
     requireOwnRepository(repository);
     for (const name of ['.', 'metadata', '.lock']) requireWritable(join(repository, name));
@@ -24,7 +24,7 @@ function requireWritable(path: string): void {
   try {
     fs.accessSync(path, fs.constants.W_OK);
   } catch (error) {
-    // A lock that is not there is made; a directory that is not there has its own problem.
+    // A missing lock file is created at its first use. A missing directory is reported as another problem.
     if (!isSystemError(error) || error.code === 'ENOENT') return;
     throw new WritError('DISK_DENIED', `this user cannot write to ${path}: ${error.code}`, {
       facts: { path, errno: error.code },
@@ -34,10 +34,10 @@ function requireWritable(path: string): void {
 }
 
 /**
- * @param keys a directory with one online key at least; of the publisher's others nobody expects them
- * @returns KEYS_MISSING for the first online role that lacks keys of this root there
+ * @param keys a directory that contains online keys; without any, it belongs to a publisher and is not checked
+ * @returns KEYS_MISSING for the first online role with too few keys of this root in the directory; undefined without one
  */
-export function keyObstacle(keys: string, root: RootSigned): WritError | undefined {
+export function findKeyObstacle(keys: string, root: RootSigned): WritError | undefined {
   try {
     if (!hasOnlineKeys(keys)) return undefined;
     const directory = { path: keys, passphrases: { ask: async () => undefined } };
@@ -46,7 +46,7 @@ export function keyObstacle(keys: string, root: RootSigned): WritError | undefin
       .find((one) => !keysAtHand(directory, one));
     return lacking && missingKeys(directory, lacking);
   } catch (error) {
-    // Whoever may not read the keys cannot judge them either, and asked for something else.
+    // An unreadable key directory cannot be judged here. The command that needs its keys reports it.
     if (isWritError(error)) return undefined;
     throw error;
   }

@@ -1,34 +1,36 @@
-// Every role of a repository as somebody has to look after it: version, signatures, days left, and who signs. Pure over
-// a repository's state; words are the command's.
+// Reports every role of a repository for its operator: version, valid signatures, remaining days and signers. Pure over the
+// repository state; src/cli prints it.
 import type { ErrorCode } from '../../core/errors.js';
 import { type Authority, delegationAuthority, rootAuthority } from '../../core/tuf/metadata-checks.js';
 import { countValidSigners } from '../../core/tuf/signature-schemes.js';
 import type { ParsedFile, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey } from '../keys/signer-names.js';
 import { delegatedRolesOf, findRefusedListings, versionIn } from '../repository/delegated-files.js';
-import { livesOf } from '../repository/metadata-content.js';
+import { readValidityPeriods } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { readRoleValidityMs } from '../signing/sign-role.js';
 
 /**
- * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `damaged`: hosts cannot read the listed file, or refuse it;
- * `unsigned`: no key has signed it yet;
- * `waiting`: its first version is signed and waits for the online keys;
- * `soon`: it expires within the time that was asked for.
+ * - `expired`: hosts refuse the role.
+ * - `refused`: the current keys did not sign it.
+ * - `damaged`: hosts cannot read or accept the listed file.
+ * - `unsigned`: it has no file yet.
+ * - `waiting`: its first version is signed and waits for the online keys.
+ * - `soon`: it expires within the requested time.
  */
 type RoleCondition = 'fresh' | 'soon' | 'unsigned' | 'waiting' | 'expired' | 'refused' | 'damaged';
 
 export interface RoleReport {
   readonly role: string;
-  /** Who delegates to it; absent for the top-level roles. */
+  /** The role that delegates to it; absent for the top-level roles. */
   readonly by?: string;
   /** 0 before its first file. */
   readonly version: number;
-  /** Valid signatures by keys of the role. */
+  /** The number of valid signatures by keys of the role. */
   readonly signed: number;
   readonly threshold: number;
   readonly keyIds: readonly string[];
-  /** Of the people who hold the keys, else the beginnings of key ids. */
+  /** Names of the key owners, or the first characters of key ids. */
   readonly signers: readonly string[];
   /** Absent before its first file. */
   readonly expiresMs?: number;
@@ -37,15 +39,15 @@ export interface RoleReport {
   readonly problem?: { readonly code: ErrorCode; readonly message: string };
 }
 
-/** @returns one row a role: root, targets with the roles they delegate to, snapshot, timestamp */
+/** @returns one row for each role: root, targets, the roles that targets delegate to, snapshot, timestamp */
 export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs: number): RoleReport[] {
   const { live, outdated } = state;
-  const lives = livesOf(live.root.signed);
-  // A role that lives for a week would warn for ever of ending within a month.
-  const age = (lifeMs: number) => ({ nowMs, soonMs: Math.min(failWithinMs, lifeMs / 4) });
+  const validityByRole = readValidityPeriods(live.root.signed);
+  // A role with a validity period of a week would otherwise always expire "soon" within a month.
+  const age = (validityMs: number) => ({ nowMs, soonMs: Math.min(failWithinMs, validityMs / 4) });
   const top = (role: TopLevelRole): RoleReport => {
     const authority = rootAuthority(live.root, role);
-    const report = { role, ...describe(live[role], authority, live.root, age(lives[role])) };
+    const report = { role, ...describe(live[role], authority, live.root, age(validityByRole[role])) };
     return outdated.some((one) => one === role) ? { ...report, condition: 'refused' } : report;
   };
   const refused = findRefusedListings(state.layout, live.snapshot.signed.meta, live.targets);
@@ -67,7 +69,7 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
         version,
         condition: 'waiting',
       };
-    const own = { ...row, version, signed: 0, ...whoSigns(authority, live.targets) };
+    const own = { ...row, version, signed: 0, ...describeSigners(authority, live.targets) };
     const listing = refused.get(role.name);
     if (listing === undefined) return { ...own, condition: version === 0 ? 'unsigned' : 'refused' };
     const { code, message } = listing.cause;
@@ -79,7 +81,7 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
 
 type Delegator = Pick<ParsedFile<TopLevelRole>, 'signed'>;
 
-function whoSigns({ role }: Authority, delegator: Delegator) {
+function describeSigners({ role }: Authority, delegator: Delegator) {
   const signers = role.keyids.map((id) => nameOfKey(delegator.signed, id));
   return { threshold: role.threshold, keyIds: role.keyids, signers };
 }
@@ -95,7 +97,7 @@ function describe(
   return {
     version: signed.version,
     signed: countValidSigners({ keys, role, signatures, signedBytes }),
-    ...whoSigns(authority, delegator),
+    ...describeSigners(authority, delegator),
     expiresMs: expiresAtMs,
     condition: leftMs <= 0 ? 'expired' : leftMs < soonMs ? 'soon' : 'fresh',
   };

@@ -524,7 +524,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'ignored-file',
     'listing',
     'live-files',
-    'loose-metadata',
+    'unverified-metadata',
     'metadata-content',
     'passed-over',
     'release-files',

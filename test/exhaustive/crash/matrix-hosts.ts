@@ -18,7 +18,7 @@ import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { signMetadata } from '../../../src/publisher/keys/signer.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
-import { livesOf, timestampContent } from '../../../src/publisher/repository/metadata-content.js';
+import { readValidityPeriods, timestampContent } from '../../../src/publisher/repository/metadata-content.js';
 import { layoutOf } from '../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../src/publisher/repository/repository-state.js';
 import { type OnlineSigners, openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
@@ -175,9 +175,12 @@ export async function prepareTime(world: ReplayWorld, steps: readonly number[]):
 async function signTimestamp(directory: string, signers: OnlineSigners, nowMs: number): Promise<void> {
   const layout = layoutOf(directory);
   const { root, snapshot, timestamp } = readRepositoryState(layout).live;
-  const lifeMs = livesOf(root.signed).timestamp;
+  const lifeMs = readValidityPeriods(root.signed).timestamp;
   const named = { version: snapshot.signed.version, bytes: snapshot.bytes };
-  const content = timestampContent({ version: timestamp.signed.version + 1, nowMs, lifeMs }, named);
+  const content = timestampContent(
+    { version: timestamp.signed.version + 1, nowMs, validityMs: lifeMs },
+    named,
+  );
   writeFileSync(layout.timestamp, await signMetadata(content, signers.timestamp));
 }
 

@@ -10,7 +10,10 @@ import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
 import type { BoundedChange } from '../../../src/publisher/release/head-change.js';
 import { type PublishResult, publishBundle } from '../../../src/publisher/release/publish.js';
-import { defaultLives, type RoleLives } from '../../../src/publisher/repository/metadata-content.js';
+import {
+  defaultValidityPeriods,
+  type ValidityPeriods,
+} from '../../../src/publisher/repository/metadata-content.js';
 import { type InitResult, initRepository } from '../../../src/publisher/root/init-repository.js';
 import { openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { type ResignResult, resignOnline } from '../../../src/publisher/signing/resign-online.js';
@@ -59,7 +62,7 @@ export interface SamplePublishOptions {
 export interface SampleRepositoryOptions {
   /** A fake clock of 2026-11-01 by default; give the real one where real processes look at expiry. */
   readonly clock?: Clock;
-  readonly lives?: Partial<RoleLives>;
+  readonly lives?: Partial<ValidityPeriods>;
   readonly rootKeys?: number;
   readonly rootThreshold?: number;
   /** `own`: no other repository has them. By default a process makes them once for all that are alike. */
@@ -105,7 +108,7 @@ function made(options: SampleRepositoryOptions & { readonly clock: Clock }, plac
       rootKeys,
       rootThreshold,
       spareRootKey: 'waived',
-      lives: { ...defaultLives, ...lives },
+      validity: { ...defaultValidityPeriods, ...lives },
       clock,
       durableFs: createDurableFs(),
     });

@@ -99,7 +99,7 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
     return { ...asked, shouldIncludeWaiting };
   }
   const keys = key?.map((path) => readPublicKey(at(path)));
-  return { ...asked, shouldIncludeWaiting, change: { paths, keys, threshold, lifeMs: life } };
+  return { ...asked, shouldIncludeWaiting, change: { paths, keys, threshold, validityMs: life } };
 }
 
 function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[] {

@@ -13,7 +13,7 @@ import { judgePublishedSnapshot, type SnapshotVerdict } from '../../../publisher
 import { omitUnpublishableFiles } from '../../../publisher/signing/omit-unacceptable-files.js';
 import { listWaitingRoles } from '../../../publisher/signing/online-signing.js';
 import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
-import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
+import { findKeyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
@@ -63,7 +63,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const shown = await omitUnpublishableFiles(state, clock, 'length');
     const roles = reportRoles(shown, judgedAtMs, flags.failWithin);
     const { keys } = flags;
-    const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
+    const obstacle = keys === undefined ? undefined : findKeyObstacle(at(keys), state.live.root.signed);
     return answer(shown, { roles, obstacle, ...judgePublishedSnapshot(state) }, flags, nowMs);
   },
 };

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
-import { defaultLives } from '../../../publisher/repository/metadata-content.js';
+import { defaultValidityPeriods } from '../../../publisher/repository/metadata-content.js';
 import {
   type InitOptions,
   type InitResult,
@@ -41,10 +41,16 @@ const flags = {
 };
 type InitFlags = FlagValues<typeof flags>;
 
-function life(role: keyof typeof defaultLives) {
+function life(role: keyof typeof defaultValidityPeriods) {
   const text = `time from signing ${role} to its expiry`;
-  const lifeMs = defaultLives[role];
-  return preset(`--${role}-life <duration>`, text, lifeMs, durationFlag, timeLeft(lifeMs).replace(' ', ''));
+  const validityMs = defaultValidityPeriods[role];
+  return preset(
+    `--${role}-life <duration>`,
+    text,
+    validityMs,
+    durationFlag,
+    timeLeft(validityMs).replace(' ', ''),
+  );
 }
 
 export const command: CommandDefinition<InitFlags> = {
@@ -74,7 +80,7 @@ function optionsOf(flags: InitFlags, context: CommandContext): InitOptions {
     rootThreshold: flags.rootThreshold,
     rootNames: flags.name ?? [],
     spareRootKey: flags.yes ? 'waived' : 'required',
-    lives: {
+    validity: {
       root: flags.rootLife,
       targets: flags.targetsLife,
       snapshot: flags.snapshotLife,

@@ -8,7 +8,7 @@ import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { ignoredDetails } from '../../../publisher/repository/ignored-file.js';
 import { listNewReleases } from '../../../publisher/repository/listing.js';
-import { releasesOf } from '../../../publisher/repository/metadata-content.js';
+import { parseReleases } from '../../../publisher/repository/metadata-content.js';
 import { findPassedOver } from '../../../publisher/repository/passed-over.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
@@ -148,7 +148,7 @@ function verifiedLine({ base, tallies }: CommitPlan): string {
 }
 
 function releaseTexts(targets: TargetsSigned): string[] {
-  const releases = releasesOf(targets);
+  const releases = parseReleases(targets);
   const shown = releases.slice(0, maxReleasesShown).map(({ release }) => `    ${releaseText(release)}`);
   const more = releases.length - shown.length;
   return [

@@ -17,7 +17,7 @@ import { createRefreshTrigger } from '../../../../src/fleet/repositories/refresh
 import { openRepositoryViews } from '../../../../src/fleet/repositories/repository-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
-import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
+import { defaultValidityPeriods } from '../../../../src/publisher/repository/metadata-content.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { until } from '../../../kit/assert/until.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -280,7 +280,7 @@ describe('a repository that a fleet server follows', () => {
 
   it('shows the delegated roles, and the other channels stay current when one of them has expired', async () => {
     await using s = await scene();
-    const lives = { root: 3 * defaultLives.root };
+    const lives = { root: 3 * defaultValidityPeriods.root };
     const repository = sampleRepository(s.dir, { clock: s.clock, lives, signers: 'own' });
     const team = makeTeam(s.dir, 'dns-team');
     await delegateTo(repository, team);

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test';
 import { lastReleases, releaseHistory } from '../../../../src/publisher/release/release-history.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { isInForce, type ListedRelease } from '../../../../src/publisher/repository/listing.js';
-import { serialsListed } from '../../../../src/publisher/repository/loose-metadata.js';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
+import { listSerials } from '../../../../src/publisher/repository/unverified-metadata.js';
 import { readRoleValidityMs } from '../../../../src/publisher/signing/sign-role.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { stateOf } from '../../../kit/repository/delegating.js';
@@ -35,7 +35,7 @@ describe('the releases that a repository has listed', () => {
     const last = lastReleases(state, { bundle: 'dns-edge', channel: 'stable', count: 5 });
     assert.deepEqual(last.map(textOf), ['stable 3 without 1', 'stable 1 without ']);
     const listed = (bundle: string, channel: string): number[] =>
-      [...serialsListed(layoutOf(repository.directory), { bundle, channel })].sort();
+      [...listSerials(layoutOf(repository.directory), { bundle, channel })].sort();
     assert.deepEqual(
       [listed('dns-edge', 'stable'), listed('dns-edge', 'canary'), listed('web', 'stable')],
       [[1, 3], [2], [9]],

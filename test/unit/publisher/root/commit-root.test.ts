@@ -226,7 +226,7 @@ describe('a proposal that must not become the root', () => {
     using dir = tempDir();
     using other = tempDir();
     const repository = sampleRepository(dir);
-    const late = await complete(repository, { lives: { root: 10 * dayMs } });
+    const late = await complete(repository, { validity: { root: 10 * dayMs } });
     await commit(repository, await complete(repository, {}));
     await rejectsCode('PROPOSAL_BASE', commit(repository, late));
     await commit(repository, await complete(repository, {}));
@@ -253,7 +253,7 @@ describe('a proposal that must not become the root', () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
-    const signed = await complete(repository, { lives: { root: dayMs } });
+    const signed = await complete(repository, { validity: { root: dayMs } });
     await clock.advance(dayMs);
     await rejectsCode('METADATA_EXPIRED', commit(repository, signed));
   });

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { readPublicKey } from '../../../../src/publisher/keys/public-key.js';
-import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
+import { defaultValidityPeriods } from '../../../../src/publisher/repository/metadata-content.js';
 import { type InitOptions, initRepository } from '../../../../src/publisher/root/init-repository.js';
 import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
@@ -23,7 +23,7 @@ function init(dir: TempDir, given: Partial<InitOptions> = {}) {
     rootKeys: 3,
     rootThreshold: 2,
     spareRootKey: 'required',
-    lives: defaultLives,
+    validity: defaultValidityPeriods,
     clock,
     durableFs: createDurableFs(),
     ...given,

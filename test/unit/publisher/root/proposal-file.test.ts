@@ -107,7 +107,7 @@ describe('the code of a proposal', () => {
     const code = proposalCode(made.proposal);
     assert.match(code, /^[0-9a-f]{4}(?:-[0-9a-f]{4}){3}$/);
     assert.equal(proposalCode(await signedBy(repository, made, ['root-1.key'])), code);
-    assert.notEqual(proposalCode(proposal(repository, { lives: { root: 1000 } }).proposal), code);
+    assert.notEqual(proposalCode(proposal(repository, { validity: { root: 1000 } }).proposal), code);
     assert.ok(isSameCode(code, ` ${code.toUpperCase().replaceAll('-', ' ')}`));
     for (const other of ['', code.slice(0, 9), `${code}0`, code.replace(/.$/, 'x')]) {
       assert.ok(!isSameCode(code, other));
@@ -134,7 +134,7 @@ describe('copies of a proposal', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const one = proposal(repository, {}).proposal;
-    const two = proposal(repository, { lives: { root: 1000 } }).proposal;
+    const two = proposal(repository, { validity: { root: 1000 } }).proposal;
     throwsCode('PROPOSAL_CODE', () => mergeProposals([one, two]));
   });
 

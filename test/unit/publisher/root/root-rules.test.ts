@@ -66,7 +66,7 @@ describe('a change of the root', () => {
       remove: [{ role: root, which: first.slice(0, 8).toUpperCase() }],
       replace: [{ role: 'timestamp', keys: [online] }],
       thresholds: { root: 1 },
-      lives: { timestamp: 86_400_000 },
+      validity: { timestamp: 86_400_000 },
     });
     assert.ok(!next.roles.root.keyids.includes(first));
     assert.deepEqual(next.roles.timestamp.keyids, [online.keyId]);

@@ -124,7 +124,7 @@ describe('an expired waiting file of a team', () => {
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
     const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team, { lifeMs: 86_400_000 });
+    await delegateTo(repository, team, { validityMs: 86_400_000 });
     await repository.publish({ file: 'one' }, { keys: team.keys });
     await clock.advance(1.5 * 86_400_000);
     const { exitCode, stderr } = await writ(dir, repository, 'refresh', '--keys', repository.keys);

@@ -106,7 +106,7 @@ describe('a repository that was signed ahead', () => {
     it.clock.setWallTime(it.rightMs + 200 * dayMs);
     await it.repository.refresh();
     it.clock.setWallTime(it.rightMs);
-    const proposal = await complete(it.repository, { lives: { root: 30 * dayMs } });
+    const proposal = await complete(it.repository, { validity: { root: 30 * dayMs } });
     await assert.rejects(commit(it.repository, proposal), {
       code: 'REPOSITORY_INVALID',
       hint: /Signed ahead/,

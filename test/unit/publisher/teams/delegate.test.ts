@@ -56,7 +56,7 @@ describe('delegateRole', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team, { lifeMs: 10 * dayMs });
+    await delegateTo(repository, team, { validityMs: 10 * dayMs });
     await repository.publish({ rule: '' }, { bundle: 'access' });
     await resignRole('targets', changeOptions(repository));
     const { signed } = stateOf(repository).live.targets;
@@ -86,8 +86,8 @@ describe('delegateRole', () => {
   it('changes the life alone, and writes nothing when the life is the same', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
-    assert.equal((await delegateTo(repository, team, { lifeMs: 10 * dayMs })).kind, 'live');
-    assert.equal((await delegateTo(repository, team, { lifeMs: 10 * dayMs })).kind, 'nothing-new');
+    assert.equal((await delegateTo(repository, team, { validityMs: 10 * dayMs })).kind, 'live');
+    assert.equal((await delegateTo(repository, team, { validityMs: 10 * dayMs })).kind, 'nothing-new');
     const signedByTeam = await signByTeam(repository, team);
     assert.equal(signedByTeam.expiresMs, repository.clock.nowMs() + 10 * dayMs);
   });

@@ -75,7 +75,7 @@ describe('what a team has signed and nobody has taken live', () => {
     const repository = sampleRepository(dir, { clock });
     const team = makeTeam(dir, 'dns-team');
     const other = makeTeam(dir, 'access-team');
-    await delegateTo(repository, team, { lifeMs: dayMs });
+    await delegateTo(repository, team, { validityMs: dayMs });
     await delegateTo(repository, other, { paths: ['access/*'] });
     await repository.publish({ file: 'one' }, { keys: team.keys });
     fs.rmSync(`${repository.directory}/targets/dns-edge`, { recursive: true });

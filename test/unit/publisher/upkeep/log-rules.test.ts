@@ -8,7 +8,7 @@ import type {
   TargetFile,
   TargetsSigned,
 } from '../../../../src/core/tuf/tuf-metadata.js';
-import { asMoves, delegationActs, releaseActs, rootAct } from '../../../../src/publisher/upkeep/log-rules.js';
+import { delegationActs, releaseActs, rootAct, toMoves } from '../../../../src/publisher/upkeep/log-rules.js';
 
 const digestOf = (serial: number): Digest => digestFromHex(String(serial).repeat(64).slice(0, 64)) as Digest;
 
@@ -150,7 +150,7 @@ describe('#asMoves', () => {
     const kinds = ['publish', 'change', 'withdraw', 'remove', 'promote'] as const;
     const acts = kinds.map((kind) => ({ kind, bundle: 'b', channel: 'c' }));
     assert.deepEqual(
-      asMoves(acts, () => true).map(({ kind }) => kind),
+      toMoves(acts, () => true).map(({ kind }) => kind),
       ['move', 'move', 'move', 'remove', 'promote'],
     );
   });
@@ -158,7 +158,7 @@ describe('#asMoves', () => {
   it('leaves the withdrawal of a release that the role listed before', () => {
     const act = { kind: 'withdraw', bundle: 'b', channel: 'c', fromSerial: 2, withdrawn: [2] } as const;
     assert.deepEqual(
-      asMoves([act], () => true),
+      toMoves([act], () => true),
       [act],
     );
   });

@@ -4,7 +4,11 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
-import { defaultLogBounds, note, openLogReading } from '../../../../src/publisher/upkeep/log-reading.js';
+import {
+  defaultLogBounds,
+  openLogReading,
+  recordProblem,
+} from '../../../../src/publisher/upkeep/log-reading.js';
 import { type RepositoryLog, readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -82,7 +86,7 @@ describe('a rotation of the root in the log', () => {
     const repository = sampleRepository(dir);
     await commit(
       repository,
-      await complete(repository, { thresholds: { targets: 1 }, lives: { root: 864e5 * 90 } }),
+      await complete(repository, { thresholds: { targets: 1 }, validity: { root: 864e5 * 90 } }),
     );
     const path = metadataPath(repository, '2.root.json');
     fs.writeFileSync(path, fs.readFileSync(path, 'utf8').replace(/"version":2/, '"version":3'));
@@ -225,13 +229,13 @@ describe('note', () => {
   it('takes up what does not verify, and nothing that the disk or a mistake of Writ is the reason of', () => {
     using dir = tempDir();
     const reading = openLogReading(layoutOf(dir.path), fakeClock(), defaultLogBounds);
-    note(reading, 'metadata/1.x.json', new WritError('METADATA_MALFORMED', 'no JSON'));
+    recordProblem(reading, 'metadata/1.x.json', new WritError('METADATA_MALFORMED', 'no JSON'));
     assert.deepEqual(
       reading.problems.map(({ code }) => code),
       ['METADATA_MALFORMED'],
     );
     for (const error of [new WritError('DISK_FAILED', 'EIO'), new TypeError('a mistake')])
-      assert.throws(() => note(reading, 'metadata/2.x.json', error), error);
+      assert.throws(() => recordProblem(reading, 'metadata/2.x.json', error), error);
     assert.equal(reading.problems.length, 1);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
-import { keyObstacle, writeObstacle } from '../../../../src/publisher/upkeep/resign-obstacle.js';
+import { findKeyObstacle, findWriteObstacle } from '../../../../src/publisher/upkeep/resign-obstacle.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { sampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
 
@@ -13,7 +13,7 @@ describe('writeObstacle', () => {
     using dir = tempDir();
     const { directory } = sampleRepository(dir);
     fs.rmSync(join(directory, '.lock'), { force: true });
-    assert.equal(writeObstacle(directory), undefined);
+    assert.equal(findWriteObstacle(directory), undefined);
   });
 });
 
@@ -22,7 +22,7 @@ describe('keyObstacle', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const root = readRepositoryState(layoutOf(repository.directory)).live.root.signed;
-    const obstacle = (...names: string[]) => keyObstacle(someKeys(dir, repository, ...names), root);
+    const obstacle = (...names: string[]) => findKeyObstacle(someKeys(dir, repository, ...names), root);
     assert.equal(obstacle('snapshot.key', 'timestamp.key'), undefined);
     assert.equal(obstacle('targets.key'), undefined);
     const missing = obstacle('timestamp.key');

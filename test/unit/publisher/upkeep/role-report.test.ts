@@ -24,7 +24,7 @@ describe('reportRoles', () => {
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
     const first = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, first, { lifeMs: 8 * dayMs });
+    await delegateTo(repository, first, { validityMs: 8 * dayMs });
     await signByTeam(repository, first);
     const { version, signed, condition } = team(repository) ?? assert.fail();
     assert.deepEqual({ version, signed, condition }, { version: 0, signed: 1, condition: 'waiting' });
@@ -55,7 +55,7 @@ describe('reportRoles', () => {
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
     const first = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, first, { lifeMs: 8 * dayMs });
+    await delegateTo(repository, first, { validityMs: 8 * dayMs });
     assert.deepEqual([team(repository)?.condition, team(repository)?.version], ['unsigned', 0]);
     await signByTeam(repository, first);
     await repository.refresh();

@@ -1,23 +1,23 @@
-// Metadata of a repository as it is there, whoever signed it. For questions where a file counts because somebody may
-// have read it: what must be kept, what hosts may have accepted. Never for what is believed.
+// Reads metadata of a repository without verification. Only for decisions in which a file counts because a client may have
+// read it: which files to keep, and which serials hosts may have accepted. Never for trust.
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
-import { releasesOf } from './metadata-content.js';
+import { parseReleases } from './metadata-content.js';
 import {
   metadataName,
   type RepositoryLayout,
   readRepositoryFile,
+  readUnlessRefused,
   rolesOnDisk,
-  unlessRefused,
   versionsOnDisk,
 } from './repository-layout.js';
 
 /**
- * @returns undefined for what is not there or is no metadata: it leads nobody anywhere
- * @throws WritError DISK_*: what we may not read, a client may
+ * @returns undefined where the file is missing or is not metadata, because no client can use it
+ * @throws WritError DISK_*, because a client may be able to read a file that this user cannot read
  */
-export function readLoosely<Role extends 'snapshot' | 'targets'>(
+export function readUnverified<Role extends 'snapshot' | 'targets'>(
   layout: RepositoryLayout,
   type: Role,
   version: number,
@@ -25,29 +25,29 @@ export function readLoosely<Role extends 'snapshot' | 'targets'>(
 ): ParsedFile<Role> | undefined {
   const maxBytes = type === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
   const path = join(layout.metadata, metadataName(role, version));
-  return unlessRefused(() => {
+  return readUnlessRefused(() => {
     const bytes = readRepositoryFile(path, maxBytes);
     return bytes && parseEnvelope(bytes, type);
   });
 }
 
-/** Older versions than these are not looked at. */
+/** The number of newest versions of each role that are read. */
 const maxVersions = 5000;
 
 /**
- * A team's key that was replaced, a role that is gone: what they signed is believed no more, and hosts accepted it.
- * @returns serials of a channel that any file here lists, by whatever role and keys
+ * Files of replaced team keys and removed roles count, although they are no longer trusted: hosts have accepted them.
+ * @returns the serials of a channel that any file on disk lists, of any role and keys
  * @throws WritError DISK_*
  */
-export function serialsListed(
+export function listSerials(
   layout: RepositoryLayout,
   { bundle, channel }: { readonly bundle: string; readonly channel: string },
 ): ReadonlySet<number> {
   const serials = new Set<number>();
   for (const role of rolesOnDisk(layout).filter((name) => name !== 'root' && name !== 'snapshot')) {
     for (const version of versionsOnDisk(layout, role).slice(-maxVersions)) {
-      const targets = readLoosely(layout, 'targets', version, role)?.signed;
-      for (const { release } of unlessRefused(() => targets && releasesOf(targets)) ?? []) {
+      const targets = readUnverified(layout, 'targets', version, role)?.signed;
+      for (const { release } of readUnlessRefused(() => targets && parseReleases(targets)) ?? []) {
         if (release.bundle === bundle && release.channel === channel) serials.add(release.serial);
       }
     }
