@@ -5,11 +5,11 @@ import { timeLeft } from '../../core/text/iso-time.js';
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
 import {
   labelOf,
+  listMissingSigners,
   type Tallies,
   type Tally,
   type TrustedProposal,
   tallySignatures,
-  whoIsMissing,
 } from '../../publisher/root/proposal-signatures.js';
 import {
   compareRoots,
@@ -101,7 +101,7 @@ function oneTally({ signed, threshold }: Tally): string {
 
 /** @returns as `one of anna, carol`; empty when no signature is missing */
 export function missingText(tallies: Tallies): string {
-  return whoIsMissing(tallies)
+  return listMissingSigners(tallies)
     .map(({ count, of }) => {
       const names = of.map((key) => labelOf(tallies, key)).join(', ');
       return count === of.length ? names : `${count === 1 ? 'one' : count} of ${names}`;
@@ -115,6 +115,6 @@ export function proposalDetails(difference: RootDifference, tallies: Tallies): R
     version: difference.version.after,
     difference,
     signatures: tallies,
-    missing: whoIsMissing(tallies),
+    missing: listMissingSigners(tallies),
   };
 }

@@ -1,5 +1,5 @@
-// Bytes of archives on the disk: a new file that is written chunk by chunk, and the digest of one that is there. Owns no
-// format; what a chunk is, and when a file counts, is its callers'.
+// Bytes of archives on disk: a new file that is written in chunks, and the digest of an existing file. Knows no format; the
+// callers decide on the content and the validity of a file.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { More } from '../../core/work-report.js';
@@ -7,10 +7,10 @@ import { diskError } from '../../platform/disk/durable-fs.js';
 
 /**
  * @param op label of the operation, for errors
- * @returns a file that was not there; the caller closes its descriptor
- * @throws WritError DISK_*, also from write
+ * @returns a new file; the caller closes its descriptor
+ * @throws WritError DISK_* where the path exists or cannot be written; `write` throws DISK_* too
  */
-export function openNewFile(path: string, op: string) {
+export function createArchiveFile(path: string, op: string) {
   const disk = <T>(act: () => T): T => {
     try {
       return act();

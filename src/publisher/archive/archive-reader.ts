@@ -1,5 +1,5 @@
-// Reads archives that Writ made: the manifest at their start, and for `writ inspect` every byte after it. Ours have
-// exactly one form, so that no general tar parser is needed: each header must be the one that the manifest implies.
+// Reads archives that Writ made: the manifest at the start, and for `writ inspect` every byte after it. These archives have
+// exactly one form, so a general tar parser is not needed: each header must equal the header that the manifest implies.
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ import { tarHeader, tarPaddingBytes } from './build-bundle.js';
 export type ArchiveReport = Awaited<ReturnType<typeof inspectArchive>>;
 
 /**
- * Reads a whole archive: every file against the manifest, and nothing but what the manifest lists.
+ * Verifies a complete archive: every file against the manifest, and no bytes that the manifest does not list.
  * @throws WritError ARCHIVE_MALFORMED, ARCHIVE_LIMIT, MANIFEST_MALFORMED, MANIFEST_MISMATCH
  */
 export async function inspectArchive(path: string, limits: ArchiveLimits, more?: More) {
@@ -60,19 +60,19 @@ export async function inspectArchive(path: string, limits: ArchiveLimits, more?:
   };
 }
 
-/** A release whose archive is in the repository. */
+/** A listed release with an archive in the repository. */
 export type StoredRelease = Pick<ListedRelease, 'file' | 'release'>;
 
 /**
- * The manifest of a release that is in the repository, for telling what changed since.
- * @returns undefined when the archive is not there or is not the one: a comparison is worth no failure
+ * Reads the manifest of a release from its archive in the repository, for a comparison with it.
+ * @returns undefined when the archive is missing or differs from the signed one, because a comparison is optional
  */
 export function readManifestOf(
   layout: RepositoryLayout,
   stored: StoredRelease,
   limits: ArchiveLimits,
 ): Promise<DeltaRelease | undefined> {
-  return ifWhole(async () => {
+  return undefinedIfInvalid(async () => {
     const bytes = await withReader(openStored(layout, stored, limits), (reader) =>
       readManifestBytes(reader, stored.file.length, limits),
     );
@@ -82,9 +82,11 @@ export function readManifestOf(
 }
 
 /**
- * Reads files out of an archive that is in the repository, from its start to the last of them.
- * @param wanted by path; what `take` returns gets the bytes, which are lent and not digested yet
- * @returns undefined when one of them is not there, or is not what the manifest says
+ * Reads files from an archive in the repository, from its start to the last of these files.
+ * @param wanted by path
+ * @param take called for each of them; the returned function receives its bytes before their digest is verified, in buffers
+ *   that are reused
+ * @returns undefined when a file is missing, or differs from the manifest
  */
 export function readStoredFiles(
   layout: RepositoryLayout,
@@ -112,7 +114,7 @@ export function readStoredFiles(
     },
     { maxPaxBytes: 2 * limits.maxPathBytes },
   );
-  return ifWhole(async () => {
+  return undefinedIfInvalid(async () => {
     const archive = openStored(layout, stored, limits);
     try {
       for await (const chunk of decompress(archive)) {
@@ -136,7 +138,7 @@ function openStored(
   return openArchive(join(layout.targets, pathOf(archive.place)), limits);
 }
 
-async function ifWhole<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
+async function undefinedIfInvalid<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {
@@ -171,12 +173,12 @@ async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator
   }
 }
 
-/** Of one piece: each is a hop to the decompressor's thread. */
+/** The size of one piece, because each piece costs a switch to the decompressor's thread. */
 const decodedBytes = 262_144;
 
 /**
- * @param refused what is thrown for a stream that is no Brotli: only who opened the file knows what it was to be
- * @throws WritError as refused says, and what the source throws
+ * @param refused creates the error for input that is not Brotli, because only the caller knows the kind of file
+ * @throws WritError from `refused`, and errors of the source
  */
 export async function* decompress(
   source: AsyncGenerator<Buffer>,
@@ -184,7 +186,7 @@ export async function* decompress(
 ): AsyncGenerator<Buffer> {
   const brotli = createBrotliDecompress({ chunkSize: decodedBytes });
   const used = createPieceCollector();
-  // An error on either side ends both, and comes out of the loop below.
+  // An error on either side ends both, and the loop below throws it.
   pipeline(source, brotli, () => undefined);
   try {
     for await (const chunk of brotli) {
@@ -196,7 +198,7 @@ export async function* decompress(
   }
 }
 
-/** However the reading ends, the file below is closed. */
+/** Closes the file after success and failure. */
 async function withReader<T>(
   archive: AsyncGenerator<Buffer>,
   act: (reader: Reader) => Promise<T>,
@@ -211,7 +213,7 @@ async function withReader<T>(
 }
 
 interface Reader {
-  /** @returns the next `count` bytes, or fewer at the end */
+  /** @returns the next `count` bytes, or fewer at the end of the archive */
   take(count: number): Promise<Buffer>;
 }
 
@@ -239,7 +241,7 @@ function createReader(chunks: AsyncGenerator<Buffer>): Reader {
 
 const chunkBytes = 1_048_576;
 
-/** @param archiveBytes of the packed archive: its ratio bounds what is taken into memory */
+/** @param archiveBytes the size of the packed archive; with the allowed ratio it bounds the memory of the manifest */
 async function readManifestBytes(
   reader: Reader,
   archiveBytes: number,

@@ -1,6 +1,6 @@
-// Packs a SOURCE that was read into its archive: tar under Brotli, the same bytes for the same tree. The manifest
-// comes first, then the files by path bytes; times, owners and modes of SOURCE leave no trace.
-// Streams: memory does not grow with the bundle. Signs nothing and knows no repository.
+// Packs a tree that was read from SOURCE into its archive: tar under Brotli, with the same bytes for the same tree. The
+// manifest is first, then the files by path bytes; times, owners and modes of SOURCE have no effect. Streams, so that
+// memory does not grow with the bundle. Signs nothing and knows no repository.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { Header, Pax } from 'tar';
@@ -15,7 +15,7 @@ import { changedSource, openSourceFile } from './source-files.js';
 import { type PackedTree, readBytes } from './source-tree.js';
 
 interface PackOptions {
-  /** Where the archive is written; nothing may be there. */
+  /** The path of the new archive; it must not exist. */
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
@@ -24,10 +24,9 @@ interface PackOptions {
 }
 
 /**
- * Writes the archive of a tree and flushes it; its directory is the caller's to flush. Leaves no file behind
- * when it fails.
- * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
- *   that hosts hold to (size, ratio); INTERRUPTED; DISK_*
+ * Writes and flushes the archive of a tree. The caller flushes its directory. Leaves no file after a failure.
+ * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would exceed a limit of hosts
+ *   (size, ratio); INTERRUPTED; DISK_*
  */
 export async function packBundle(tree: PackedTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
@@ -78,7 +77,7 @@ function* tarChunks({ place, manifest, manifestBytes, contents }: PackedTree): G
   yield Buffer.alloc(2 * blockBytes);
 }
 
-/** Reads a file a second time, and holds it to what the manifest says of it. */
+/** Reads a file a second time, and compares it with its manifest entry. */
 function* readAgain(place: PackedTree['place'], file: ManifestFile): Generator<Buffer> {
   const opened = openSourceFile(place, file.path);
   try {
@@ -89,7 +88,7 @@ function* readAgain(place: PackedTree['place'], file: ManifestFile): Generator<B
       const count = fs.readSync(opened.descriptor, chunk, 0, chunk.length, null);
       if (count === 0) break;
       sizeBytes += count;
-      // More bytes than the header announced would be read as the next header.
+      // Attack: bytes beyond the announced size would be read as the next header.
       if (sizeBytes > file.sizeBytes) throw changedSource(file.path);
       digest.update(chunk.subarray(0, count));
       yield chunk.subarray(0, count);
@@ -103,18 +102,18 @@ function* readAgain(place: PackedTree['place'], file: ManifestFile): Generator<B
 
 const noTime = new Date(0);
 
-/** The header that an entry of ours has: everything but path, size and executable bit is fixed. */
+/** The header of an entry in a Writ archive; all fields except path, size and executable bit are fixed. */
 export function tarHeader(path: string, sizeBytes: number, { executable }: { executable: boolean }): Buffer {
   const owner = { uid: 0, gid: 0, uname: '', gname: '' };
   const mode = executable ? 0o755 : 0o644;
   const header = new Header({ path, size: sizeBytes, mode, mtime: noTime, type: 'File', ...owner });
   const block = Buffer.alloc(blockBytes);
-  // Names that are long or not ASCII do not fit the old header: an extended one carries them.
+  // A long or non-ASCII name does not fit the old header, so an extended header contains it.
   if (!header.encode(block)) return block;
   return Buffer.concat([new Pax({ path }).encode(), block]);
 }
 
-/** Zeros after a file, up to the next block. */
+/** @returns the number of zero bytes after a file, up to the next block */
 export function tarPaddingBytes(sizeBytes: number): number {
   return (blockBytes - (sizeBytes % blockBytes)) % blockBytes;
 }
@@ -129,7 +128,7 @@ function tarBytes(tree: PackedTree): number {
   return blocks * blockBytes;
 }
 
-/** Hosts take a bundle that unpacks to more than so many times its size for a bomb. */
+/** Hosts refuse an archive with a higher ratio as a decompression bomb. */
 function requireRatio(tree: PackedTree, archiveBytes: number, limits: ArchiveLimits): void {
   const actual = Math.ceil(tarBytes(tree) / archiveBytes);
   if (actual <= limits.maxRatio) return;

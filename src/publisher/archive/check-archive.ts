@@ -1,5 +1,5 @@
-// The archive half of `writ repo check`: one listed target: its entry, its bytes under the signed length and digest,
-// then every file in it against the manifest, and the manifest against the signed digest.
+// The archive part of `writ repo check`, for one listed target: its entry, its bytes against the signed length and digest,
+// every file in it against the manifest, and the manifest against the signed digest.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -19,9 +19,9 @@ interface ArchiveCheck {
   readonly path: string;
   readonly file: TargetFile;
   readonly limits: ArchiveLimits;
-  /** Digests of archives that were found whole inside already: a second name of one is not unpacked again. */
+  /** Digests of archives that were verified completely. An archive with a second name is not unpacked again. */
   readonly unpacked: Set<string>;
-  /** Told of bytes of its files that were digested, and of those of its archive that were unpacked. */
+  /** Receives the numbers of digested bytes of its files, and of unpacked bytes of its archive. */
   readonly more?: More;
 }
 
@@ -29,7 +29,7 @@ interface ArchiveCheck {
  * Checks one listed target.
  * @returns its release
  * @throws WritError TARGET_MALFORMED, TARGET_MISSING, DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST,
- *   MANIFEST_DIGEST, and what inspectArchive throws
+ *   MANIFEST_DIGEST, and the errors of inspectArchive
  */
 export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   const { layout, path, file, limits, unpacked, more } = check;
@@ -83,7 +83,7 @@ export function requireLength(
   const whole = join(layout.targets, file);
   const size = sizeOf(whole);
   const facts = { target: path, file, expected: length, actual: size ?? 0 };
-  // A release has several deltas: only its name says which of them is to be brought back.
+  // A release has several deltas, so an operator needs the name of the file to restore it.
   const named = `the ${place.kind} targets/${file}`;
   if (size === undefined) throw new WritError('TARGET_MISSING', `${named} is missing`, { facts });
   if (size !== length) {
@@ -95,7 +95,7 @@ export function requireLength(
   return { whole, named, facts };
 }
 
-/** @returns undefined for what is no regular file: opening a FIFO would wait for ever */
+/** @returns undefined for a file that is not regular, because opening a FIFO would block */
 function sizeOf(path: string): number | undefined {
   try {
     const status = fs.lstatSync(path);

@@ -1,5 +1,5 @@
-// A new file with a brotli stream in it, written piece by piece: an archive, or a delta. The same bytes for the same pieces, flat in
-// memory, whole and flushed or not there at all. What the pieces are is its callers' affair.
+// Writes a new file with a Brotli stream, piece by piece: an archive or a delta. The same pieces give the same bytes.
+// Memory is bounded. The file is complete and flushed, or does not exist. The callers decide on the content of the pieces.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -7,30 +7,30 @@ import { type BrotliCompress, constants as brotli, createBrotliCompress } from '
 import { type Digest, digestFromHex } from '../../core/names.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { createPieceCollector } from '../../platform/process/heap.js';
-import { openNewFile } from './archive-bytes.js';
+import { createArchiveFile } from './archive-bytes.js';
 
 interface CompressOptions {
-  /** Nothing may be there. */
+  /** The path must not exist. */
   readonly path: string;
-  /** Label of the operation. */
+  /** Label of the operation, for errors. */
   readonly op: string;
-  /** Of what comes, where it is known. */
+  /** The number of input bytes, where it is known. */
   readonly sizeBytes?: number;
-  /** Of the file. */
+  /** The largest allowed size of the file. */
   readonly maxBytes: number;
   readonly durableFs: DurableFs;
 }
 
 /**
  * The caller flushes the directory.
- * @returns undefined, and leaves no file, where it would become longer than it may
- * @throws WritError DISK_*, and what the pieces throw
+ * @returns undefined, without a file, where the file would exceed `maxBytes`
+ * @throws WritError DISK_*, and the errors of the pieces
  */
 export async function compressFile(
   pieces: Iterable<Buffer>,
   { path, op, sizeBytes, maxBytes, durableFs }: CompressOptions,
 ): Promise<{ bytes: number; digest: Digest } | undefined> {
-  const { descriptor, write: writeChunk } = openNewFile(path, op);
+  const { descriptor, write: writeChunk } = createArchiveFile(path, op);
   const tooLong = new Error('too long');
   try {
     fs.fchmodSync(descriptor, 0o644);
@@ -56,9 +56,9 @@ export async function compressFile(
   }
 }
 
-// Quality 4 with a window of 4 MB, for half the time of 5 with 16 MB and five per cent more bytes; the window is
-// memory that every host needs while it unpacks (docs/performance.md).
-// The level and the window are part of the format's determinism: change them and every archive changes.
+// Quality 4 with a window of 4 MB takes half the time of quality 5 with 16 MB, for five per cent more bytes. Every host
+// needs the memory of the window while it unpacks (docs/performance.md). A change of level or window changes the bytes of
+// every archive.
 function compressor(sizeBytes = 0): BrotliCompress {
   return createBrotliCompress({
     params: {
@@ -72,7 +72,10 @@ function compressor(sizeBytes = 0): BrotliCompress {
 
 const blockBytes = 1_048_576;
 
-/** In buffers of about a megabyte: one hop to the compressor's thread each, not one a file. */
+/**
+ * Joins the pieces to buffers of about a megabyte, so that there is one switch to the compressor's thread for each buffer
+ * and not for each file.
+ */
 async function* inBlocks(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
   const used = createPieceCollector();
   let block: Buffer[] = [];
@@ -82,7 +85,7 @@ async function* inBlocks(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
     bytes += piece.length;
     if (bytes < blockBytes) continue;
     yield Buffer.concat(block, bytes);
-    // The pieces, and the block that they became.
+    // Counts the pieces, and the block that they were copied to.
     used(2 * bytes);
     block = [];
     bytes = 0;

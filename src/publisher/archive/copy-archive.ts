@@ -1,27 +1,27 @@
-// Copies one archive to another file system: bounded memory, digest while it streams, whole or not at all. What is
-// there already is believed only when its bytes have the digest.
+// Copies one archive to another file system with bounded memory. The digest is computed during the copy, and the file is
+// complete or does not exist. An existing file is reused only if its bytes have the digest.
 import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { More } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { digestOfFile, openNewFile } from './archive-bytes.js';
+import { createArchiveFile, digestOfFile } from './archive-bytes.js';
 
 export interface CopyOptions {
   readonly from: string;
   readonly to: string;
-  /** Bytes, as signed. */
+  /** The signed length in bytes. */
   readonly length: number;
   readonly digestHex: string;
   readonly durableFs: DurableFs;
-  /** Told of bytes that were copied, or looked at where they are there already. */
+  /** Receives the numbers of bytes that were copied, or verified in an existing file. */
   readonly more?: More;
 }
 
 /**
- * The caller flushes: a copy counts only when everything beside it does.
- * @throws WritError REPOSITORY_INVALID when the archive is missing or is not the one that was signed; DISK_*
+ * The caller flushes the directory, once for all copies.
+ * @throws WritError REPOSITORY_INVALID when the archive is missing or differs from the signed one; DISK_*
  */
 export async function copyArchive(options: CopyOptions): Promise<'copied' | 'there'> {
   const { to, digestHex, durableFs } = options;
@@ -46,7 +46,7 @@ async function hasDigest(path: string, { length, digestHex, more }: CopyOptions)
 /** @returns the digest in hex */
 async function streamInto(temporary: string, { from, length, more }: CopyOptions): Promise<string> {
   const digest = createHash('sha256');
-  const file = openNewFile(temporary, 'export.archive');
+  const file = createArchiveFile(temporary, 'export.archive');
   try {
     let bytes = 0;
     for await (const chunk of openArchive(from)) {

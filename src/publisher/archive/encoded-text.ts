@@ -11,25 +11,27 @@ export interface EncodedText {
   readonly encoding: string;
 }
 
-/** Of the output of one gzip file or of one base64 value. */
+/** The bound for the output of one gzip file or of one base64 value. */
 const maxInflatedBytes = 4_194_304;
-/** A private key in DER or a packet of OpenPGP is known by so many bytes. */
+/** The number of first bytes that identify a private key in DER or a packet of OpenPGP. */
 export const keyBeginBytes = 58;
-/** Input of gzip that is tried at first; it is halved while the output is above the bound. */
+/** The number of attempts to decompress the input; each halves it while the output exceeds the bound. */
 const maxHalvings = 10;
 
-/** Shorter values contain no secret with a known form. The `n` of an escaped line break is no part of a value. */
+/** Shorter values contain no secret with a known form. The `n` of an escaped line break is not part of a value. */
 const base64Run = /(?<![A-Za-z0-9+/])(?:(?<=\\)[nr])?([A-Za-z0-9+/]{20,}={0,2})/g;
 const lineBreak = /^\r?\n[ \t]{0,40}$/;
-/** Also spaces, the quotes and escapes of string literals, and the begin of a line of a comment. */
+/** Spaces, the quotes and escapes of string literals, and the prefixes of comment lines. */
 const anySeparator = /^[\s\\nr"'+,#>|*/]{1,60}$/;
 const maxSeparatorCharacters = 60;
 
 /**
- * Decodes one value after the other, because all decoded values of a text together may take a thousand times its memory.
- * @param isCut the text begins in the middle of a line, so that the first value may begin at any of four positions of a group
- * @returns the base64 values of a text, decoded; lines of one wrapped value are one text, and values between which are only
- *   quotes, spaces or marks of a comment are one more text, because they may be the lines of one
+ * Decodes the values one after the other, because all decoded values of a text together may need a thousand times its
+ * memory.
+ * @param isCut the text begins in the middle of a line, so that the first value may begin at any of four positions of a
+ *   group
+ * @returns the decoded base64 values of a text. Lines of one wrapped value are one text. Values that are separated only by
+ *   quotes, spaces or comment prefixes are one more text, because they may be lines of one value
  */
 export function* decodeBase64In(text: string, isCut: boolean): Generator<EncodedText> {
   for (const { runs, index } of findRuns(text, isCut)) yield* decodeRuns(runs.join(''), index);
@@ -37,11 +39,14 @@ export function* decodeBase64In(text: string, isCut: boolean): Generator<Encoded
 
 interface Base64Value {
   readonly index: number;
-  /** Without the line breaks between them. */
+  /** The lines of the value, without the line breaks between them. */
   readonly runs: readonly string[];
 }
 
-/** A value that a next line may continue. Joined text here would be copied for each line of a value with a hundred thousand lines. */
+/**
+ * A value that the next line may continue. The lines are joined later, because a value with a hundred thousand lines would
+ * otherwise be copied for each of them.
+ */
 interface OpenValue extends Base64Value {
   readonly runs: string[];
   characters: number;
@@ -55,7 +60,7 @@ function findRuns(text: string, isCut: boolean): readonly Base64Value[] {
   for (const { 0: whole, 1: run = '', index: from } of text.matchAll(base64Run)) {
     const index = from + whole.length - run.length;
     if (isCut && index === 0) {
-      // A value that begins with the text has no begin that a next line could continue.
+      // A value at the start of a cut text has no known beginning that a next line could continue.
       for (const start of [0, 1, 2, 3]) found.push({ index, runs: [run.slice(start)] });
       continue;
     }
@@ -67,7 +72,7 @@ function findRuns(text: string, isCut: boolean): readonly Base64Value[] {
   return [...found, ...wrapped.values, ...others];
 }
 
-/** Values of which each is continued by the next run, if only this separator is between them. */
+/** Collects values that continue over several runs, if only this separator is between the runs. */
 class Joined {
   readonly values: OpenValue[] = [];
   readonly #text: string;
@@ -106,8 +111,8 @@ function decodeRuns(runs: string, index: number): readonly EncodedText[] {
 }
 
 /**
- * @returns the begin of a gzip file as text, also of a file that is cut; of a program, an image or a key in DER the first bytes
- *   alone; undefined for anything else
+ * @returns the beginning of a gzip file as text, also of a cut file; only the first bytes of a program, an image or a key
+ *   in DER; undefined for anything else
  */
 export function inflate(bytes: Buffer): string | undefined {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return undefined;
@@ -128,11 +133,11 @@ function tryInflate(input: Buffer): Buffer | 'too-large' | undefined {
   }
 }
 
-/** NUL in the first bytes: a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
+/** A NUL among these first bytes shows a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
 const binaryBytes = 8192;
 const tarMagicAt = 257;
 
-/** A tar file has NULs in its headers, and text between them. */
+/** A tar file counts as text although it has NULs in its headers. */
 function textOf(bytes: Buffer): string {
   const isTar = bytes.toString('latin1', tarMagicAt, tarMagicAt + 5) === 'ustar';
   const decode = isTar ? decodeBytes : (decoderWithoutMark(bytes) ?? decoderOf(bytes));
@@ -143,7 +148,7 @@ export function decodeBytes(bytes: Buffer): string {
   return bytes.toString('latin1');
 }
 
-/** @returns undefined for a binary file. Text of Windows is UTF-16, every second byte of it a NUL. */
+/** @returns undefined for a binary file. Text of Windows is UTF-16, in which every second byte is often a NUL */
 export function decoderOf(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
   return decoderOfMark(bytes) ?? (bytes.subarray(0, binaryBytes).includes(0) ? undefined : decodeBytes);
 }
@@ -158,7 +163,7 @@ function decoderOfMark(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
   return undefined;
 }
 
-/** PowerShell encodes UTF-16 without a byte order mark. @returns undefined for anything but UTF-16 */
+/** PowerShell writes UTF-16 without a byte order mark. @returns undefined for anything but UTF-16 */
 function decoderWithoutMark(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
   const isUtf16 = bytes[0] !== 0 && [1, 3, 5, 7].every((at) => bytes[at] === 0);
   return isUtf16 ? (chunk) => chunk.toString('utf16le') : decoderOfMark(bytes);

@@ -9,21 +9,21 @@ export interface FoundSecret {
   readonly line: number;
   /** As `a GitHub token`. */
   readonly what: string;
-  /** A key or token of Writ itself: no option lets it through. */
+  /** A key or token of Writ itself, which no option permits. */
   readonly isOwn: boolean;
 }
 
 export interface SecretScan {
-  /** Looks at the next chunk of the file, until a secret is found or the bound is reached. */
+  /** Scans the next chunk of the file, until a secret is found or the bound is reached. */
   readonly add: (chunk: Buffer) => void;
   readonly found: () => FoundSecret | undefined;
 }
 
-/** Beyond it a file is a list, as of blocked names; a key is at the top of its file, or in a small one. */
+/** A longer file is usually a list, as of blocked names. A key is at the top of its file, or in a small file. */
 export const maxScannedBytes = 4_194_304;
-/** The longest pattern: a secret on the border of two chunks is in the next text as a whole. */
+/** The length of the longest pattern, so that a secret across two chunks is complete in the next text. */
 const overlapCharacters = 4096;
-/** Of one file: the decoded text that is searched, and how often base64 in base64 is decoded. */
+/** Bounds for one file: the decoded text that is searched, and the levels of base64 within base64. */
 const maxDecodedCharacters = 67_108_864;
 const maxLevels = 2;
 
@@ -33,18 +33,21 @@ const ownSecrets: Readonly<Record<string, string>> = {
   'a token of a Writ fleet': 'writ_(?:host|people|opa)_[\\w-]{40}',
 };
 
-/** Between the lines of a key: also the escapes and quotes of a string literal, and the indentation of YAML or a comment. */
+/**
+ * Between the lines of a key: white space, the escapes and quotes of string literals, and the indentation of YAML or a
+ * comment.
+ */
 const lineEnd = '[\\s\\\\nr"\'+,#>|*/]{0,60}';
 /** Up to five members between the header and the body, as `Proc-Type: 4,ENCRYPTED`. */
 const headerLines = `(?:[A-Z][\\w-]{1,30}: [^\\r\\n\\\\]{1,100}[\\r\\n\\\\]${lineEnd}){0,5}`;
 /**
- * A header without it is policy about keys, and no key. A body that begins as RSA in DER (`MII`) or OpenSSH (`b3Bl`) is longer than
- * one line: an example that shows its first line alone shows nothing secret.
+ * A header without this body is policy about keys, and not a key. A body that begins as RSA in DER (`MII`) or OpenSSH
+ * (`b3Bl`) is longer than one line, so that an example with only its first line reveals no secret.
  */
 const keyBody = `${lineEnd}${headerLines}(?:(?!MII|b3Bl)[A-Za-z0-9+/]{32}|[A-Za-z0-9+/]{77}|[A-Za-z0-9+/]{32,76}[\\s\\\\"']${lineEnd}[A-Za-z0-9+/]{32})`;
 /**
- * A JSON Web Key in either order of its members, as JSON, YAML or TOML: `kty` without the private member is a public key. A name without
- * quotes has to be a whole word, because `kid` ends with the name of the private member.
+ * A JSON Web Key with its members in either order, as JSON, YAML or TOML. `kty` without the private member is a public key.
+ * A name without quotes must be a complete word, because `kid` ends with the name of the private member.
  */
 function jwkPattern(types: string, privateMember: string, minCharacters: number): string {
   const member = (name: string, value: string): string =>
@@ -54,7 +57,7 @@ function jwkPattern(types: string, privateMember: string, minCharacters: number)
   return `${type}[^{}]{0,1000}?${value}|${value}[^{}]{0,1000}?${type}`;
 }
 
-/** `wg` reads the names of its members in any case; a flag of the whole expression would be one of the tokens too. */
+/** `wg` ignores the case of its member names. A case flag would apply to the patterns of the tokens too. */
 function anyCase(name: string): string {
   return [...name].map((letter) => `[${letter.toUpperCase()}${letter}]`).join('');
 }
@@ -69,12 +72,12 @@ const privateKeys: Readonly<Record<string, string>> = {
 };
 
 /**
- * Their bytes are random, so that one character eight times in a row is a placeholder. The prefixes are those that each service
- * documents for secret scanning; lengths are at least the shortest that it issues.
+ * These secrets are random, so that a character that is repeated eight times shows a placeholder. The prefixes are those
+ * that each service documents for secret scanning. The lengths are at least the shortest that it issues.
  */
 const randomSecrets: Readonly<Record<string, string>> = {
   'an age secret key': 'AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,40})-1[02-9AC-HJ-NP-Z]{20}',
-  // The names of wg, systemd-networkd, NetworkManager, OpenWrt and YAML.
+  // The names that wg, systemd-networkd, NetworkManager, OpenWrt and YAML use.
   'a WireGuard key': `(?:${anyCase('private')}|${anyCase('preshared')})[-_]?${anyCase('key')}["']?[ \\t]{0,20}[=: \\t][ \\t]{0,20}["']?[A-Za-z0-9+/]{43}=`,
   'an AWS access key': '(?<!\\w)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?!\\w)(?<!EXAMPLE)',
   'an AWS secret key':
@@ -107,7 +110,7 @@ interface BinaryKey {
   /** The first bytes, hex. */
   readonly begin: RegExp;
   readonly kind: string;
-  /** Of a whole file; a decoded text has the name of its encoding. */
+  /** For a complete file; a decoded text has the name of its encoding. */
   readonly encoding: string;
 }
 
@@ -132,9 +135,9 @@ const binaryKeys: readonly BinaryKey[] = [
     ...{ kind: 'a GnuPG private key', encoding: '' },
   },
 ];
-/** The shortest private key is one of Ed25519; a text that ends before is the prefix by which a rule finds keys. */
+/** The shortest private key is one of Ed25519. A shorter text may be the prefix by which a rule finds keys. */
 const minKeyBytes = 48;
-/** The length is two bytes, as of RSA: the base64 begins with `MII`, and one line of PEM alone shows nothing secret (keyBody). */
+/** A length of two bytes, as for RSA. Its base64 begins with `MII`, and a single line of PEM reveals no secret (keyBody). */
 const longDer = /^3082/;
 
 function findBinaryKey(text: string): BinaryKey | undefined {
@@ -144,7 +147,10 @@ function findBinaryKey(text: string): BinaryKey | undefined {
   return binaryKeys.find(({ begin }) => begin.test(hex));
 }
 
-/** Searched in a text with `kty` alone, because its unquoted names begin with frequent letters, and slow down the search for all others by a third. */
+/**
+ * Searched only in a text with `kty`, because its unquoted names begin with frequent letters, which would slow down the
+ * search for all others by a third.
+ */
 const privateJwk = new RegExp(`${jwkPattern('RSA|EC|OKP', 'd', 40)}|${jwkPattern('oct', 'k', 16)}`);
 
 const own = patternsOf(ownSecrets);
@@ -167,7 +173,7 @@ interface Match {
 
 type Patterns = typeof all;
 
-/** @returns a binary private key at the begin of a text, or the first secret in it */
+/** @returns a binary private key at the beginning of a text, or the first secret in it */
 function findPlain(text: string, patterns: Patterns): Omit<Match, 'encoding'> | undefined {
   const key = patterns === all ? findBinaryKey(text) : undefined;
   if (key !== undefined) return { index: 0, kind: key.kind };
@@ -180,7 +186,10 @@ function findPlain(text: string, patterns: Patterns): Omit<Match, 'encoding'> | 
   return jwk === null ? undefined : { index: jwk.index, kind: 'a private JSON Web Key' };
 }
 
-/** The decoded text of one file that may still be searched. A short value in gzip and base64 expands a thousand times. */
+/**
+ * The decoded text of one file that may still be searched, because a short value in gzip and base64 can expand a thousand
+ * times.
+ */
 interface Budget {
   leftCharacters: number;
 }
@@ -188,9 +197,9 @@ interface Budget {
 interface Search {
   readonly patterns: Patterns;
   readonly budget: Budget;
-  /** As decodeBase64In. */
+  /** As for decodeBase64In. */
   readonly isCut: boolean;
-  /** Base64 in base64 is decoded so often. */
+  /** The remaining levels of base64 within base64. */
   readonly levels: number;
 }
 
@@ -207,7 +216,7 @@ function findIn(text: string, { patterns, budget, isCut, levels }: Search): Matc
   return undefined;
 }
 
-/** @returns a secret in a gzip file, or a binary private key, by the first bytes of the file */
+/** @returns a secret in a gzip file, or a binary private key, found by the first bytes of the file */
 function findInBinary(chunk: Buffer, search: Search): Match | undefined {
   const { patterns } = search;
   const key = patterns === all ? findBinaryKey(chunk.toString('latin1', 0, keyBeginBytes)) : undefined;
@@ -217,7 +226,7 @@ function findInBinary(chunk: Buffer, search: Search): Match | undefined {
   return match && { ...match, index: 0, encoding: `${match.encoding} in gzip` };
 }
 
-/** @param secrets `own` where the user includes the file: then only what is never published is looked for */
+/** @param secrets `own` where the user includes the file: only secrets that are never published are searched then */
 export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
   const patterns = secrets === 'own' ? own : all;
   const search = {

@@ -1,7 +1,7 @@
-// Names of files and directories that keep secrets, or the history of a source. Pure; compares names alone, without regard to
-// case, because a copy from another system may have changed it. What a file contains is secret-content's to judge.
+// Names of files and directories that usually contain secrets, or the history of a source. Pure. Compares only names and
+// ignores case, because a copy from another system may have changed it. secret-content judges the content of files.
 
-/** Endings that editors and people give to copies: the copy of a secret is one. */
+/** Suffixes that editors and people give to copies, because the copy of a secret is a secret. */
 const copyEnding = /(?:~|\.(?:bak|old|orig|save|copy|sw[a-p]|tmp|[0-9]))$/;
 
 const privateNames: readonly (readonly [RegExp, string])[] = [
@@ -20,13 +20,13 @@ const privateNames: readonly (readonly [RegExp, string])[] = [
   [/^.+\.(?:pfx|p12|jks|keystore|kdbx|ppk)$/, 'looks like a store of secret keys'],
 ];
 
-/** Directories that are known by what they are in. */
+/** Directories that only their path identifies. */
 const privatePaths: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\/)\.config\/(?:gcloud|gh|glab-cli|rclone|sops)$/, 'looks like a directory of secret keys'],
   [/(?:^|\/)\.(?:cargo|gem)\/credentials(?:\.toml)?$/, 'looks like a file of passwords'],
 ];
 
-/** @returns why the name of this path is that of a secret; undefined: it is not */
+/** @returns why the name of this path shows a secret; undefined where it does not */
 export function findSecretName(path: string): string | undefined {
   const whole = path.toLowerCase();
   const name = whole.slice(whole.lastIndexOf('/') + 1);

@@ -1,10 +1,10 @@
-// Opens files of SOURCE, below the directory that was listed, and follows no link on the way. Owns the errors of a source that
-// cannot be read, or that changed.
+// Opens files of SOURCE below the listed directory without following a link. Defines the errors of a source that cannot be
+// read, or that changed.
 import * as fs from 'node:fs';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { type DirectoryIdentity, openDirectory, openFileBelow } from '../../platform/disk/open-below.js';
 
-/** @returns SOURCE, open; the caller closes it. @throws WritError SOURCE_REFUSED */
+/** @returns SOURCE as an open directory; the caller closes it. @throws WritError SOURCE_REFUSED */
 export function openSource(source: string) {
   try {
     return openDirectory(source);
@@ -14,8 +14,8 @@ export function openSource(source: string) {
 }
 
 /**
- * Opens one file of SOURCE without following a link that took its place, or the place of a directory above it, and without waiting
- * for a FIFO. A swap matters where another user can write SOURCE: a link would bring what only the publisher can read.
+ * Opens one file of SOURCE. Does not block on a FIFO. Attack: another user with write permission to SOURCE replaces the
+ * file, or a directory above it, by a link to a file that only the publisher can read.
  * @throws WritError SOURCE_REFUSED
  */
 export function openSourceFile(place: DirectoryIdentity, path: string) {
@@ -32,7 +32,7 @@ function openListed(place: DirectoryIdentity, path: string): number {
   try {
     descriptor = openFileBelow(place, path);
   } catch (error) {
-    // It was a file in directories when it was listed.
+    // The file and its directories existed when they were listed.
     if (['ELOOP', 'ENOTDIR', 'ENOENT', 'ENXIO'].some((code) => isSystemError(error, code)))
       throw changedSource(path);
     throw unreadable(`${place.path}/${path}`, error);
@@ -41,7 +41,7 @@ function openListed(place: DirectoryIdentity, path: string): number {
   return descriptor;
 }
 
-/** What was read twice was not the same twice: a bundle must be one moment of SOURCE. */
+/** @returns the error for content that differs between two readings, because a release must be a snapshot of SOURCE */
 export function changedSource(path: string): WritError {
   return new WritError('SOURCE_REFUSED', `${path} changed while it was read`, {
     facts: { path },
@@ -49,7 +49,7 @@ export function changedSource(path: string): WritError {
   });
 }
 
-/** @returns SOURCE_REFUSED for an error of the system; others as they are */
+/** @returns SOURCE_REFUSED for a system error; other errors unchanged */
 export function unreadable(path: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const why =

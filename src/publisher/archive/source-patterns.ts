@@ -1,5 +1,5 @@
-// Patterns of paths, as in a .gitignore: what a line of .writignore or a flag may be, and which paths it matches. Refuses what
-// would leave nothing out, or would take too long. Pure; counts for each pattern whether it matched.
+// Path patterns as in a .gitignore: the allowed patterns of a .writignore line or a flag, and the paths that they match.
+// Refuses patterns that would leave nothing out, or would take too long. Pure; records for each pattern whether it matched.
 import picomatch from '#picomatch';
 import { WritError } from '../../core/errors.js';
 import { findGlobProblem } from '../../core/text/glob-bounds.js';
@@ -9,17 +9,17 @@ const maxPatternCharacters = 1000;
 
 export interface SourcePattern {
   readonly text: string;
-  /** Where it is, as `.writignore:3: `; empty for what was typed. */
+  /** The place of the pattern, as `.writignore:3: `; empty for a flag. */
   readonly place: string;
 }
 
 export interface SourcePatterns {
   matches(path: string, isDirectory: boolean): boolean;
-  /** @returns the patterns that no path matched until now, with their places */
+  /** @returns the patterns that have matched no path so far, with their places */
   unused(): string[];
 }
 
-/** @throws WritError USAGE for a pattern that could leave out less than its writer meant, or take too long */
+/** @throws WritError USAGE for a pattern that could leave out less than its author intended, or take too long */
 export function compilePatterns(patterns: readonly SourcePattern[]): SourcePatterns {
   const [first] = patterns;
   if (first !== undefined && patterns.length > maxPatterns)
@@ -29,7 +29,8 @@ export function compilePatterns(patterns: readonly SourcePattern[]): SourcePatte
     matches: (path, isDirectory) => {
       let isMatched = false;
       for (const matcher of matchers) {
-        // Those without a match are tried on each path, or one that another pattern covers would count as unused.
+        // Patterns without a match are tried on each path, because a pattern that another one covers would otherwise count
+        // as unused.
         if ((isMatched && matcher.isUsed) || !matcher.matches(path, isDirectory)) continue;
         isMatched = true;
         matcher.isUsed = true;
@@ -41,7 +42,10 @@ export function compilePatterns(patterns: readonly SourcePattern[]): SourcePatte
   };
 }
 
-/** Without a slash a name anywhere, with one a path from the top; a slash at the end is a directory alone. */
+/**
+ * A pattern without a slash matches a name at any depth, one with a slash a path from the top. A slash at the end restricts
+ * it to directories.
+ */
 function matcherOf(pattern: SourcePattern): (path: string, isDirectory: boolean) => boolean {
   const { text } = pattern;
   if (text.length > maxPatternCharacters)
@@ -58,7 +62,10 @@ function matcherOf(pattern: SourcePattern): (path: string, isDirectory: boolean)
   return (path, isDirectory) => (isDirectory || !onlyDirectories) && matches(path);
 }
 
-/** @returns what is expected in place of a pattern that would leave nothing out while its writer believes the opposite */
+/**
+ * @returns the expectation that a pattern violates which would leave nothing out against its author's intention; undefined
+ *   for a usable pattern
+ */
 function findPatternProblem(text: string, bare: string): string | undefined {
   if (text.startsWith('!')) return 'only patterns to leave out, none with "!"';
   if (bare === '') return 'a pattern with a name in it';

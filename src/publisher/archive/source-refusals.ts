@@ -1,15 +1,15 @@
-// What is refused of SOURCE, with every reason at once, to a bound: links, names, secrets. Owns the error that names them; the code
-// is CONTENT_SECRET as soon as one of them is a secret.
+// The refusals of SOURCE, up to a bound in one error: links, names, secrets. Defines that error. Its code is CONTENT_SECRET
+// if at least one refusal is a secret.
 import { WritError } from '../../core/errors.js';
 import { printable } from '../../core/text/printable.js';
 import type { FoundSecret } from './secret-content.js';
 import { ignoreFile } from './source-rules.js';
 
-export const maxRefusalsSaid = 20;
+export const maxListedRefusals = 20;
 
 export interface Refusal {
   readonly text: string;
-  /** Of what is refused because it is a secret, or is named as one. */
+  /** Present where the content is a secret, or the name shows one. */
   readonly secret?: { readonly path: string; readonly line?: number; readonly what: string };
 }
 
@@ -20,12 +20,12 @@ export function secretRefusal(path: string, { line, what, isOwn }: FoundSecret):
   return { text: `${path}:${line} contains ${what}: ${help}`, secret: { path, line, what } };
 }
 
-/** In the message; the facts have more. */
+/** The number of refusals in the message; the facts contain more. */
 const maxNamed = 5;
 
-/** @returns SOURCE_REFUSED, or CONTENT_SECRET where a secret is among what was found */
+/** @returns CONTENT_SECRET where one of the refusals is a secret, else SOURCE_REFUSED */
 export function refusedSource(source: string, found: readonly Refusal[]): WritError {
-  // A name with a line break would make two lines of one refusal.
+  // A line break in a name would make one refusal appear as two.
   const refusals = found.map(({ text }) => printable(text));
   const secrets = found.flatMap(({ secret }) => secret ?? []);
   const more = refusals.length > maxNamed ? ` (and ${refusals.length - maxNamed} more)` : '';

@@ -1,35 +1,35 @@
-// Which names of SOURCE a release takes: what --exclude and .writignore leave out, and what is refused because its name says that it
-// holds secrets or the history of the source. Pure; reads nothing, and knows nothing of what a file holds.
+// Decides by names which paths of SOURCE a release contains. --exclude and .writignore leave paths out. Names that usually
+// belong to secrets or to the history of the source are refused. Pure; reads no file.
 import { findSecretName } from './secret-names.js';
 import { compilePatterns, type SourcePattern } from './source-patterns.js';
 
-/** Patterns to leave out, in the directory that is published. */
+/** The file with patterns to leave out, in the published directory. */
 export const ignoreFile = '.writignore';
 
 export const maxIgnoreBytes = 65_536;
 
 export interface SourceChoice {
-  /** Patterns of paths that are left out. */
+  /** Patterns of paths to leave out. */
   readonly exclude?: readonly string[] | undefined;
-  /** Patterns of paths that are taken though their names, or their content, are those of secrets. */
+  /** Patterns of paths to publish although their name or content shows a secret. */
   readonly include?: readonly string[] | undefined;
 }
 
 export interface SourceRules {
-  /** @returns why a path is not published; undefined: it is */
+  /** @returns why a path is not published; undefined where it is */
   judge(
     path: string,
     isDirectory: boolean,
   ): { kind: 'excluded' } | { kind: 'private' | 'ignored-patterns'; why: string } | undefined;
-  /** @returns whether the user permits this file although it contains a secret */
+  /** @returns true where the user permits this file although it contains a secret */
   isIncluded(path: string): boolean;
-  /** @returns patterns to leave out that matched no path until now, with their places */
+  /** @returns patterns to leave out that have matched no path so far, with their places */
   unused(): string[];
 }
 
 /**
- * @param ignored text of .writignore, if there is one
- * @throws WritError USAGE for a pattern that could leave out less than its writer meant, or take too long
+ * @param ignored text of .writignore; empty without the file
+ * @throws WritError USAGE for a pattern that could leave out less than its author intended, or take too long
  */
 export function sourceRules({ exclude = [], include = [] }: SourceChoice, ignored = ''): SourceRules {
   const excluded = compilePatterns([
@@ -40,7 +40,7 @@ export function sourceRules({ exclude = [], include = [] }: SourceChoice, ignore
   return {
     judge: (path, isDirectory) => {
       if (path === ignoreFile || excluded.matches(path, isDirectory)) return { kind: 'excluded' };
-      // Its patterns would leave nothing out, and it would be published as a file.
+      // Patterns in a subdirectory would have no effect, and the file would be published.
       if (path.endsWith(`/${ignoreFile}`))
         return { kind: 'ignored-patterns', why: `is not read: only ${ignoreFile} at the top of SOURCE is` };
       const why = findSecretName(path);
@@ -51,7 +51,7 @@ export function sourceRules({ exclude = [], include = [] }: SourceChoice, ignore
   };
 }
 
-/** @returns the lines of a .writignore that are patterns */
+/** @returns the patterns of a .writignore, without comments and empty lines */
 function patternsOf(text: string): SourcePattern[] {
   return text
     .split(/\r?\n/)

@@ -1,5 +1,5 @@
-// Reads SOURCE: which regular files it holds, and their digests. Refuses what a bundle must not have (links,
-// special files, names that break the entry rules, secrets) and says all of it at once. Follows no link below SOURCE.
+// Reads SOURCE: its regular files and their digests. Refuses content that a bundle must not have (links, special files,
+// names that break the entry rules, secrets), and reports all refusals together. Follows no link below SOURCE.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { ArchiveLimits } from '../../core/limits.js';
@@ -10,27 +10,27 @@ import type { DirectoryIdentity } from '../../platform/disk/open-below.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import { scanForSecrets } from './secret-content.js';
 import { openSourceFile } from './source-files.js';
-import { maxRefusalsSaid, type Refusal, refusedSource, secretRefusal, tooMuch } from './source-refusals.js';
+import { maxListedRefusals, type Refusal, refusedSource, secretRefusal, tooMuch } from './source-refusals.js';
 import type { SourceChoice } from './source-rules.js';
 import { walkSource } from './source-walk.js';
 
-/** SOURCE as it was read: its manifest stands for it from here on. */
+/** SOURCE as it was read, represented by its manifest. */
 export type SourceTree = Readonly<Awaited<ReturnType<typeof readSourceTree>>>;
 
 /** SOURCE as it is packed. */
 export type PackedTree = SourceTree & {
-  /** By path: what is packed in place of a file of SOURCE. */
+  /** By path: the content that is packed in place of a file of SOURCE. */
   readonly contents?: ReadonlyMap<string, Buffer>;
 };
 
-export interface ReadOptions extends SourceChoice {
+export interface SourceReadOptions extends SourceChoice {
   readonly report?: Pick<WorkReport, 'progress'>;
   readonly signal?: AbortSignal;
-  /** `read`: a directory without a file is read, because the caller compares it first; left out: it is refused. */
+  /** `read`: a directory without a file is accepted, because the caller compares it first. By default it is refused. */
   readonly empty?: 'read';
 }
 
-/** @throws WritError SOURCE_REFUSED for a directory without a file: no release is empty */
+/** @throws WritError SOURCE_REFUSED for a directory without a file, because a release is never empty */
 export function requireFiles({ source, manifest }: EmptiableTree): void {
   if (manifest.files.length === 0) throw refusedSource(source, [{ text: 'it contains no file' }]);
 }
@@ -42,13 +42,13 @@ interface EmptiableTree {
 
 /**
  * @param source a directory, or a link to one
- * @throws WritError SOURCE_REFUSED or CONTENT_SECRET with every refusal (the first 20) in its facts; USAGE for a pattern of the
+ * @throws WritError SOURCE_REFUSED or CONTENT_SECRET with the first 20 refusals in its facts; USAGE for a pattern of the
  *   choice; INTERRUPTED
  */
 export async function readSourceTree(
   source: string,
   limits: ArchiveLimits,
-  { report, signal, empty, ...choice }: ReadOptions = {},
+  { report, signal, empty, ...choice }: SourceReadOptions = {},
 ) {
   const { place, walk } = walkSource(source, limits, choice);
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
@@ -74,7 +74,7 @@ export async function readSourceTree(
     const { file, secret } = await digestFile(place, path, digesting);
     files.push(file);
     if (secret !== undefined) secrets.push(secretRefusal(path, secret));
-    if (secrets.length >= maxRefusalsSaid) break;
+    if (secrets.length >= maxListedRefusals) break;
   }
   if (secrets.length > 0) throw refusedSource(source, secrets);
   const totalBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
@@ -83,30 +83,30 @@ export async function readSourceTree(
   if (bytes.length > limits.maxManifestBytes) throw tooMuch('names', limits.maxManifestBytes, bytes.length);
   return {
     source,
-    /** Which directory it was, for reading its files again. */
+    /** Identifies the directory, for a second reading of its files. */
     place,
     manifest: { files },
     manifestBytes: bytes,
     manifestDigest: manifestDigest(bytes),
-    /** Directories without a file in them: an archive has none. */
+    /** Directories without a file below them, which an archive cannot contain. */
     droppedDirectories: walk.emptyDirectories.sort(),
-    /** What --exclude and .writignore leave out; of a directory its name alone. */
+    /** The paths that --exclude and .writignore leave out; of a directory only its own path. */
     excluded: walk.excluded.sort(),
-    /** Patterns of --exclude and .writignore that matched nothing, with their places. */
+    /** Patterns of --exclude and .writignore without a match, with their places. */
     unusedPatterns: walk.rules.unused(),
     ...notes,
   };
 }
 
-/** What hosts will not have as it is in SOURCE. */
+/** Properties of SOURCE that hosts will not have. */
 interface Notes {
-  /** Files that others than their owner cannot read, or that have a special bit: hosts get 0644, or 0755. */
+  /** Files that only some users can read, or with a special bit: hosts get mode 0644 or 0755. */
   readonly changedModes: { readonly path: string; readonly mode: string; readonly hostMode: string }[];
-  /** Files with several names: hosts get a file for each. */
+  /** Files with several hard links: hosts get a separate file for each. */
   readonly hardLinks: string[];
 }
 
-/** Bytes of one read: large enough for speed, small enough to stay flat. */
+/** The bytes of one read: large enough for speed, small enough for bounded memory. */
 export const readBytes = 1_048_576;
 
 interface Digesting {
@@ -114,12 +114,15 @@ interface Digesting {
   readonly buffer: Buffer;
   readonly pace: Pace;
   readonly more: More;
-  /** `own`: the user includes the file, and only keys of Writ itself are refused in it. */
+  /** `own`: the user includes the file, and only secrets of Writ itself are refused. */
   readonly secretsOf: 'all' | 'own';
   readonly notes: Notes;
 }
 
-/** To open a file takes as long as to digest so much: a signal must not wait for all of many small ones. */
+/**
+ * Opening a file takes as long as digesting this many bytes. Counting it lets a signal interrupt the reading of many small
+ * files.
+ */
 const bytesPerOpen = 65_536;
 
 async function digestFile(
@@ -130,7 +133,7 @@ async function digestFile(
   await pace.spent(bytesPerOpen);
   const opened = openSourceFile(place, path);
   try {
-    noteLosses(notes, path, opened);
+    recordLosses(notes, path, opened);
     const digest = createHash('sha256');
     const secrets = scanForSecrets(secretsOf);
     let sizeBytes = 0;
@@ -154,10 +157,10 @@ async function digestFile(
 }
 
 const permissions = 0o7777;
-/** Hosts have no group that may write, and need none: a umask of 002 is not reported. */
+/** Write permission of the group is not reported, because hosts do not keep it, and a umask of 002 is common. */
 const writableByOthers = 0o022;
 
-function noteLosses(
+function recordLosses(
   notes: Notes,
   path: string,
   { mode, links, executable }: ReturnType<typeof openSourceFile>,

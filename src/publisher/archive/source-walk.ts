@@ -1,5 +1,6 @@
-// Lists SOURCE: which files a release takes, and what is refused by name or kind. Opens each directory below the one above it and
-// follows no link, so that a directory that is swapped for a link meanwhile leads nowhere. Reads .writignore and no other file.
+// Lists SOURCE: the files of a release, and refusals by name or file type. Reads .writignore and no other file. Attack:
+// another user replaces a directory by a link meanwhile. Each directory is therefore opened relative to its parent, and no
+// link is followed.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { unlessRefused } from '../../core/errors.js';
@@ -11,7 +12,7 @@ import {
   openDirectoryBelow,
 } from '../../platform/disk/open-below.js';
 import { openSource, openSourceFile, unreadable } from './source-files.js';
-import { maxRefusalsSaid, type Refusal, refusedSource, tooMuch } from './source-refusals.js';
+import { maxListedRefusals, type Refusal, refusedSource, tooMuch } from './source-refusals.js';
 import {
   ignoreFile,
   maxIgnoreBytes,
@@ -35,7 +36,7 @@ interface OpenDirectory {
   readonly descriptor: number;
 }
 
-/** @returns which directory SOURCE is, and what is in it. @throws WritError SOURCE_REFUSED, USAGE */
+/** @returns the identity of the directory SOURCE, and its content. @throws WritError SOURCE_REFUSED, USAGE */
 export function walkSource(source: string, limits: ArchiveLimits, choice: SourceChoice) {
   const { descriptor, identity: place } = openSource(source);
   try {
@@ -50,14 +51,14 @@ export function walkSource(source: string, limits: ArchiveLimits, choice: Source
   }
 }
 
-/** @returns how many files are below */
+/** @returns the number of files below the directory */
 function walkDirectory(walk: Walk, { path: directory, descriptor }: OpenDirectory): number {
   let count = 0;
-  // As bytes: a name that is not UTF-8 would come as another name.
+  // Names are read as bytes, because decoding would change a name that is not UTF-8.
   for (const entry of listOpenDirectory(descriptor)) {
     const prefix = directory === '' ? [] : [Buffer.from(`${directory}/`)];
     const name = entry.name.toString('utf8');
-    if (leavesOut(walk, join(directory, name), entry)) continue;
+    if (isLeftOut(walk, join(directory, name), entry)) continue;
     const verdict = judgeEntryPath(Buffer.concat([...prefix, entry.name]), walk.limits);
     if (verdict.kind === 'refused') {
       const shown = join(directory, name);
@@ -65,16 +66,16 @@ function walkDirectory(walk: Walk, { path: directory, descriptor }: OpenDirector
     } else if (entry.isDirectory()) {
       count += walkBelow(walk, { parent: descriptor, name, path: verdict.path });
     } else {
-      takeFile(walk, verdict.path, entry);
+      addFile(walk, verdict.path, entry);
       count += 1;
     }
-    if (walk.refusals.length >= maxRefusalsSaid) return count;
+    if (walk.refusals.length >= maxListedRefusals) return count;
   }
   if (count === 0 && directory !== '') walk.emptyDirectories.push(directory);
   return count;
 }
 
-/** @returns the text of .writignore; none where there is no such file. @throws WritError SOURCE_REFUSED */
+/** @returns the text of .writignore; empty without the file. @throws WritError SOURCE_REFUSED */
 function readIgnored(place: DirectoryIdentity): string {
   const status = unlessRefused(() => fs.lstatSync(join(place.path, ignoreFile), { throwIfNoEntry: false }));
   if (status === undefined) return '';
@@ -84,7 +85,7 @@ function readIgnored(place: DirectoryIdentity): string {
     if (sizeBytes > maxIgnoreBytes) throw tooMuch(`bytes in ${ignoreFile}`, maxIgnoreBytes, sizeBytes);
     return new TextDecoder('utf-8', { fatal: true }).decode(fs.readFileSync(descriptor));
   } catch (error) {
-    // In another encoding its patterns match nothing, and what it keeps back would be signed.
+    // Patterns in another encoding would match nothing, and the files that they leave out would be signed.
     if (error instanceof TypeError) throw refusedSource(place.path, [{ text: `${ignoreFile} is not UTF-8` }]);
     throw error;
   } finally {
@@ -115,8 +116,8 @@ function openListed(parent: number, name: string, path: string): number {
   }
 }
 
-/** Before the name is judged: what is left out may have any. */
-function leavesOut({ rules, excluded, refusals }: Walk, path: string, entry: fs.Dirent<Buffer>): boolean {
+/** Called before the entry rules, because excluded paths may have any name. */
+function isLeftOut({ rules, excluded, refusals }: Walk, path: string, entry: fs.Dirent<Buffer>): boolean {
   const verdict = rules.judge(path, entry.isDirectory());
   if (verdict?.kind === 'excluded' && path !== ignoreFile) excluded.push(path);
   const shown = path.slice(0, 300);
@@ -128,7 +129,7 @@ function leavesOut({ rules, excluded, refusals }: Walk, path: string, entry: fs.
   return verdict !== undefined;
 }
 
-function takeFile({ paths, files, refusals, limits }: Walk, path: string, entry: fs.Dirent<Buffer>): void {
+function addFile({ paths, files, refusals, limits }: Walk, path: string, entry: fs.Dirent<Buffer>): void {
   const verdict = paths.add(path);
   const refusal = entry.isSymbolicLink()
     ? 'is a link'

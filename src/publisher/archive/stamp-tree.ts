@@ -1,5 +1,5 @@
-// Fills the stamps of a release into the files of SOURCE that the user names: its serial, and the name of the tree as it was
-// before. SOURCE itself is never written; what is packed in its place is in memory, and bounded.
+// Fills the stamps of a release into the chosen files of SOURCE: its serial, and the name of the tree before stamping.
+// Never writes to SOURCE; the stamped content is kept in memory, and is bounded.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { WritError } from '../../core/errors.js';
@@ -18,18 +18,18 @@ import {
 import { changedSource, openSourceFile } from './source-files.js';
 import type { PackedTree, SourceTree } from './source-tree.js';
 
-/** A tree, and what in it is to be stamped. */
+/** A tree, and the files in it to stamp. */
 export interface StampSource {
   readonly tree: SourceTree;
-  /** What is signed about it; left out where nothing is stamped. */
+  /** The signed information about the stamps; absent where nothing is stamped. */
   readonly stamped?: Stamped;
-  /** By path, as they are in SOURCE. */
+  /** The unstamped content, by path. */
   readonly contents: ReadonlyMap<string, Buffer>;
 }
 
 /**
  * @param paths in the bundle
- * @throws WritError SOURCE_REFUSED for a path that SOURCE has not, a file without a placeholder, and files that are too large
+ * @throws WritError SOURCE_REFUSED for a path that SOURCE lacks, a file without a placeholder, and files that are too large
  */
 export function readStamps(tree: SourceTree, paths: readonly string[]): StampSource {
   const names = [...new Set(paths)].sort();
@@ -73,7 +73,7 @@ function readMarked({ place }: SourceTree, file: ManifestFile): Buffer {
   });
 }
 
-/** @returns the tree as it is packed for this serial. @throws WritError SOURCE_REFUSED where it grew beyond a limit */
+/** @returns the tree to pack for this serial. @throws WritError SOURCE_REFUSED where stamping exceeded a limit */
 export function fillStamps(
   { tree, contents: before, stamped }: StampSource,
   { serial, limits }: { readonly serial: number; readonly limits: ArchiveLimits },
@@ -93,7 +93,7 @@ export function fillStamps(
   return { ...tree, manifest: { files }, manifestBytes, manifestDigest: digest, contents };
 }
 
-/** As bytes, whatever the encoding of the file: one character is one byte. */
+/** Replaces bytes in any encoding: latin1 maps each byte to one character. */
 function fill(content: Buffer, serial: number, name: string): Buffer {
   const text = content.toString('latin1');
   return Buffer.from(

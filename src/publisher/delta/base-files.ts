@@ -7,7 +7,7 @@ import type { ArchiveLimits } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
 import type { ManifestFile } from '../../core/release/manifest.js';
 import type { More } from '../../core/work-report.js';
-import { openNewFile } from '../archive/archive-bytes.js';
+import { createArchiveFile } from '../archive/archive-bytes.js';
 import { readStoredFiles, type StoredRelease } from '../archive/archive-reader.js';
 import type { RepositoryLayout } from '../repository/repository-layout.js';
 import { fileAsSource } from './file-source.js';
@@ -32,7 +32,7 @@ export function openBaseFiles(
   path: string,
   { layout, limits }: { readonly layout: RepositoryLayout; readonly limits: ArchiveLimits },
 ): BaseFiles {
-  const { descriptor, write } = openNewFile(path, op);
+  const { descriptor, write } = createArchiveFile(path, op);
   fs.rmSync(path);
   const startOf = new Map<Digest, number>();
   let end = 0;

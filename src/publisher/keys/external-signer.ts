@@ -1,6 +1,6 @@
-// Signatures of another program: an HSM, a KMS, a YubiKey, openssl. The command of the person at the keyboard is
-// given the bytes, and what it answers is believed only as far as it verifies under a key that the role lists.
-// Sees no secret; writes nothing but the bytes to sign, in a private directory that goes again.
+// Signatures by another program: an HSM, a KMS, a YubiKey, openssl. The operator's command receives the bytes to sign. Its
+// output is used only if it verifies under a key that the role lists. Handles no secret; writes only the bytes to sign, in
+// a private directory that is removed afterwards.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,37 +12,37 @@ import { type CommandResult, runCommand } from '../../platform/process/run-comma
 import type { Signer } from './signer.js';
 
 export interface ExternalCommand {
-  /** As typed, for `sh -c`: `openssl pkeyutl -sign -inkey k.pem -rawin -in "$WRIT_SIGN_FILE"`. */
+  /** The command as typed, for `sh -c`: `openssl pkeyutl -sign -inkey k.pem -rawin -in "$WRIT_SIGN_FILE"`. */
   readonly command: string;
-  /** Says of a role by name whether it may be asked to sign it. */
+  /** @param role a role name. @returns true if the command may be run to sign this role */
   readonly serves: (role: string) => boolean;
-  /** The environment of the person; such programs need HOME, sockets and tokens of theirs. */
+  /** The operator's environment, because such programs need HOME, sockets and tokens. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where it runs; left out: where we do. */
+  /** The working directory of the command; by default that of this process. */
   readonly directory?: string | undefined;
-  /** From start to signature; people have to find and touch a device. */
+  /** The time from start to signature; people have to find and touch a device. */
   readonly timeoutMs: number;
-  /** Where the program's words to the person go, as `touch your key`. */
+  /** Receives the program's messages for the operator, as `touch your key`. */
   readonly onStderr?: (text: string) => void;
   readonly signal?: AbortSignal;
 }
 
 export const defaultSignerTimeoutMs = 300_000;
-/** The hex of an RSA signature of 16,384 bits, and room for line breaks. */
+/** The hex of an RSA signature of 16,384 bits, with spare bytes for line breaks. */
 const maxOutputBytes = 65_536;
-/** A passphrase of ours is nobody else's. */
+/** The passphrases of Writ's own keys, which another program must not receive. */
 const withheld = new Set(['WRIT_PASSPHRASE', 'WRIT_NEW_PASSPHRASE']);
 
 interface ExternalRequest {
   readonly role: string;
-  /** The signature must be by one of these. */
+  /** The role's keys; the signature must verify under one of them. */
   readonly keys: readonly MetadataKey[];
 }
 
 /**
- * A signer that runs the command once for each signature. It reads the bytes on stdin and as the file
- * WRIT_SIGN_FILE, knows WRIT_SIGN_ROLE and WRIT_SIGN_KEYIDS (with spaces in between), and writes the raw signature
- * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS), its hex, or its base64, as key services print it.
+ * Creates a signer that runs the command once for each signature. The command receives the bytes on stdin and in the file
+ * WRIT_SIGN_FILE, and reads WRIT_SIGN_ROLE and WRIT_SIGN_KEYIDS (separated by spaces). It writes the raw signature (64
+ * bytes of Ed25519, DER of ECDSA, RSA-PSS), its hex, or its base64, which key services print.
  * @throws (from sign) WritError SIGNER_FAILED, SIGNER_WRONG, INTERRUPTED
  */
 export function createExternalSigner(command: ExternalCommand, request: ExternalRequest): Signer {
@@ -56,7 +56,7 @@ export function createExternalSigner(command: ExternalCommand, request: External
         'SIGNER_WRONG',
         `the signature of the command is not from a key of ${request.role}`,
         {
-          facts: { role: request.role, command: shown(command), outputBytes: output.length },
+          facts: { role: request.role, command: shortenCommand(command), outputBytes: output.length },
         },
       );
     },
@@ -70,7 +70,7 @@ async function runSigner(
 ): Promise<Buffer> {
   const directory = mkdtempSync(join(tmpdir(), 'writ-sign-'));
   const clean = (): void => rmSync(directory, { recursive: true, force: true });
-  // At a signal nothing after this turn may run.
+  // After a signal, no later turn of the event loop may run, so the directory is removed in this one.
   command.signal?.addEventListener('abort', clean, { once: true });
   try {
     const file = join(directory, 'bytes');
@@ -89,7 +89,7 @@ async function runSigner(
       stdoutEncoding: 'latin1',
       ...given({ cwd: command.directory, onStderr: command.onStderr, signal: command.signal }),
     });
-    return outputOf(result, command);
+    return requireOutput(result, command);
   } finally {
     command.signal?.removeEventListener('abort', clean);
     clean();
@@ -101,14 +101,14 @@ function inherited(env: ExternalCommand['env']): Record<string, string> {
   return given(Object.fromEntries(ours)) as Record<string, string>;
 }
 
-function outputOf(result: CommandResult, command: ExternalCommand): Buffer {
+function requireOutput(result: CommandResult, command: ExternalCommand): Buffer {
   if (result.kind === 'exited' && result.exitCode === 0 && !result.truncated) {
     return Buffer.from(result.stdout, 'latin1');
   }
   const stderr = result.kind === 'not-started' ? {} : { stderr: result.stderr.trim().slice(-500) };
   const code = result.kind === 'aborted' ? 'INTERRUPTED' : 'SIGNER_FAILED';
   throw new WritError(code, `the signer ${endText(result, command)}`, {
-    facts: { command: shown(command), ...stderr },
+    facts: { command: shortenCommand(command), ...stderr },
   });
 }
 
@@ -129,25 +129,28 @@ function endText(result: CommandResult, { timeoutMs }: ExternalCommand): string 
   }
 }
 
-function shown({ command }: ExternalCommand): string {
+function shortenCommand({ command }: ExternalCommand): string {
   return command.slice(0, 200);
 }
 
-/** Nobody names the key: the one that the signature verifies under is the signer. */
+/** The command does not name its key: the key under which the signature verifies is the signer. */
 function findSignature(
   output: Buffer,
   keys: readonly MetadataKey[],
   bytes: Uint8Array,
 ): MetadataSignature | undefined {
-  for (const sig of readings(output)) {
+  for (const sig of decodeSignatures(output)) {
     const key = keys.find((one) => verifySignature(one, bytes, sig));
     if (key !== undefined) return { keyid: keyId(key), sig };
   }
   return undefined;
 }
 
-/** The output as raw bytes, and as hex and base64 (with either alphabet) where it can be; only one of them is a signature. */
-function readings(output: Buffer): string[] {
+/**
+ * @returns the hex of the output as raw bytes, and where possible as hex and as base64 (with either alphabet); one of them
+ *   is the signature
+ */
+function decodeSignatures(output: Buffer): string[] {
   const text = output.toString('latin1').replace(/\s+/g, '');
   const hex = /^(?:[0-9a-f]{2})+$/i.test(text) ? [text.toLowerCase()] : [];
   const base64 = /^[\w+/-]+={0,2}$/.test(text) ? [Buffer.from(text, 'base64').toString('hex')] : [];

@@ -1,5 +1,5 @@
-// A directory of key files: which of them are of a role, and who may sign now, external signers included. A key
-// counts by what the metadata says of it, never by its file name alone.
+// A directory of key files: the keys of a role, and the signers that are available now, external ones included. The
+// metadata decides which key belongs to a role, never the file name alone.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, orUndefined, WritError } from '../../core/errors.js';
@@ -17,12 +17,12 @@ import { requireKeyPlace } from './key-place.js';
 import { createSigner, type KeySigner, metadataKey, type Signer } from './signer.js';
 import { shortKeyId } from './signer-names.js';
 
-/** Where a passphrase comes from: a file, a command, the environment, a person. */
+/** The source of a passphrase: a file, a command, the environment, a person. */
 export interface PassphraseSource {
   /**
-   * @param path the key file that is locked
+   * @param path the locked key file
    * @param attempt 1 for the first time
-   * @returns undefined when there is nothing (more) to try
+   * @returns undefined when there is no (further) passphrase to try
    */
   ask(path: string, attempt: number): Promise<string | undefined>;
 }
@@ -30,18 +30,18 @@ export interface PassphraseSource {
 export interface KeyDirectory {
   readonly path: string;
   readonly passphrases: PassphraseSource;
-  /** Asked after the files of the directory, in order. */
+  /** Used after the files of the directory, in order. */
   readonly external?: readonly ExternalCommand[];
 }
 
-/** A role and who may sign it, as its delegator says: the root, or the targets of a delegation. */
+/** A role with the keys that may sign it, from the root or from the targets that delegate to it. */
 export interface RoleHolder {
   readonly name: string;
   readonly keys: Readonly<Record<string, MetadataKey>>;
   readonly role: RoleKeys;
 }
 
-/** @returns the holder of a top-level role */
+/** @returns the signing authority of a top-level role */
 export function holderOf(root: RootSigned, name: TopLevelRole): RoleHolder {
   return { name, keys: root.keys, role: root.roles[name] };
 }
@@ -51,7 +51,7 @@ const maxNamed = 10;
 const keyFileName = /^[^.].{0,250}\.key$/;
 const namedForRole = /^(root|targets|snapshot|timestamp)(?:-[0-9]{1,3})?\.key$/;
 
-/** @returns names of all key files, sorted. @throws WritError KEY_UNREADABLE, KEYS_IN_REPOSITORY */
+/** @returns the sorted names of all key files. @throws WritError KEY_UNREADABLE, KEYS_IN_REPOSITORY */
 export function keyFilesIn(directory: string): string[] {
   requireKeyPlace(directory);
   try {
@@ -70,7 +70,7 @@ export function keyFilesIn(directory: string): string[] {
 
 /**
  * Opens the keys of a role.
- * @returns as many signers as the role needs, or undefined when the directory has not enough of its keys
+ * @returns as many signers as the role needs; undefined when too few of its keys are available
  * @throws WritError KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG (after three attempts)
  */
 export async function openKeysOf(
@@ -86,8 +86,8 @@ export async function openKeysOf(
   return [...signers, ...external];
 }
 
-/** True if openKeysOf would find enough, as far as can be said without opening a key or asking a device. */
-export function keysAtHand(keys: KeyDirectory, holder: RoleHolder): boolean {
+/** @returns true if openKeysOf would find enough keys. Opens no key and uses no device, so a later failure is possible */
+export function hasAvailableKeys(keys: KeyDirectory, holder: RoleHolder): boolean {
   const files = findKeyFiles(keys.path, holder);
   return files.length + externalSigners(keys, holder, files).length >= holder.role.threshold;
 }
@@ -97,7 +97,7 @@ function externalSigners(
   { name, keys, role }: RoleHolder,
   files: readonly KeyFile[],
 ): Signer[] {
-  const taken = new Set(files.map(keyIdOf));
+  const taken = new Set(files.map(keyIdOfFile));
   const left = role.keyids.flatMap((id) => {
     const key = Object.hasOwn(keys, id) ? keys[id] : undefined;
     return key === undefined || taken.has(id) ? [] : [key];
@@ -107,12 +107,15 @@ function externalSigners(
     .map((command) => createExternalSigner(command, { role: name, keys: left }));
 }
 
-/** Whether a directory is one that a server signs from, by the names of its files. @throws WritError as keyFilesIn */
+/** @returns true where the file names show that a server signs with this directory. @throws WritError as keyFilesIn */
 export function hasOnlineKeys(directory: string): boolean {
   return keyFilesIn(directory).some((file) => isOnlineRole(namedForRole.exec(file)?.[1] ?? ''));
 }
 
-/** Files named for the role first; those named for another role, as a server's neighbours, are never opened. */
+/**
+ * Reads files that are named for the role first. Files that are named for another role are never opened, such as the other
+ * keys of a server.
+ */
 function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] {
   const names = keyFilesIn(directory);
   const isNamed = (file: string): boolean => isNamedFor(name, file);
@@ -127,7 +130,7 @@ function isNamedFor(role: string, file: string): boolean {
   return file === `${role}.key` || file.startsWith(`${role}-`);
 }
 
-/** A file that is not named for the role and cannot be read is not needed. */
+/** Ignores an unreadable file that is not named for the role. */
 function readIfUsable(path: string, role: RoleKeys): KeyFile[] {
   try {
     const file = readKeyFile(path);
@@ -139,15 +142,15 @@ function readIfUsable(path: string, role: RoleKeys): KeyFile[] {
 }
 
 function isListed({ keyids }: RoleKeys, file: KeyFile): boolean {
-  return keyids.includes(keyIdOf(file));
+  return keyids.includes(keyIdOfFile(file));
 }
 
-/** @returns the key id of what a key file holds, locked or not */
-export function keyIdOf({ publicKey }: KeyFile): string {
+/** @returns the id of the key in a key file, locked or not */
+export function keyIdOfFile({ publicKey }: KeyFile): string {
   return keyId(metadataKey(publicKey));
 }
 
-/** @throws WritError KEYS_MISSING naming the role and where its keys were looked for */
+/** @throws WritError KEYS_MISSING naming the role and the directory that was searched */
 export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Promise<readonly Signer[]> {
   const signers = await openKeysOf(keys, holder);
   if (signers !== undefined) return signers;
@@ -156,7 +159,7 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
 
 /**
  * @param further a sentence that follows the hint of the error
- * @returns KEYS_MISSING: the role, and what its directory has instead
+ * @returns KEYS_MISSING with the role and the keys that the directory contains instead
  */
 export function missingKeys(keys: KeyDirectory, holder: RoleHolder, further?: string): WritError {
   const { name, role } = holder;
@@ -175,27 +178,30 @@ export function missingKeys(keys: KeyDirectory, holder: RoleHolder, further?: st
   });
 }
 
-/** @returns that a file named for the role has a key of another repository, or an older one; undefined without such a file */
+/**
+ * @returns a text for a file that is named for the role and has a key of another repository, or an older one; undefined
+ *   without such a file
+ */
 function describeForeignKey(directory: string, { name, role }: RoleHolder): string | undefined {
   const files = keyFilesIn(directory).filter((file) => isNamedFor(name, file));
   for (const file of files) {
     const key = orUndefined(() => readKeyFile(join(directory, file)));
     if (key === undefined || isListed(role, key)) continue;
     const needed = role.keyids.map(shortKeyId).join(', ');
-    return `${file} is a key, but none that this repository lists for ${name} (it is ${shortKeyId(keyIdOf(key))}, listed: ${needed})`;
+    return `${file} is a key, but none that this repository lists for ${name} (it is ${shortKeyId(keyIdOfFile(key))}, listed: ${needed})`;
   }
   return undefined;
 }
 
 /**
- * Unlocks one key, asking for its passphrase up to three times.
+ * Unlocks one key, with up to three attempts for its passphrase.
  * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG, KEY_UNREADABLE
  */
 export async function openKey(file: KeyFile, passphrases: PassphraseSource): Promise<KeySigner> {
   return createSigner(await openSeed(file, passphrases));
 }
 
-/** As openKey, for who writes the file again. @returns the secret itself */
+/** Like openKey, for callers that write the key file again. @returns the secret itself */
 export async function openSeed(file: KeyFile, passphrases: PassphraseSource): Promise<Uint8Array> {
   if (file.secret.kind === 'plain') return unlockKey(file, undefined);
   for (let attempt = 1; ; attempt += 1) {

@@ -1,6 +1,6 @@
-// One secret key in one file: Ed25519, under a passphrase (scrypt and tweetnacl's secretbox) or, where asked for,
-// in the clear. Owns the format of the file and the bounds on what it may ask of this machine; signing is
-// signer's. A key file is created once, and replaced only by the same key under another passphrase.
+// One secret key in one file: Ed25519, encrypted with a passphrase (scrypt and tweetnacl's secretbox) or, on request,
+// unencrypted. Defines the format of the file, and bounds the memory and time that it can cost. A key file is created once,
+// and replaced only by the same key under another passphrase. Signing is in signer.
 import { createPrivateKey, createPublicKey, randomBytes, scryptSync } from 'node:crypto';
 import * as fs from 'node:fs';
 import nacl from 'tweetnacl';
@@ -10,12 +10,12 @@ import { readSmallFile } from '../../platform/read-file.js';
 import { requireKeyPlace } from './key-place.js';
 import { isSignerName } from './signer-names.js';
 
-/** What is written in a key file, understood but still locked. */
+/** The parsed content of a key file; the secret may still be locked. */
 export interface KeyFile {
   readonly path: string;
   /** Hex; not secret. */
   readonly publicKey: string;
-  /** Of the person or device that holds it, for people. */
+  /** The name of the person or device that owns the key, for people. */
   readonly name?: string;
   readonly secret: Secret;
 }
@@ -43,7 +43,7 @@ const seedBytes = 32;
 const newScrypt = { N: 2 ** 15, r: 8, p: 1 };
 const maxScryptMemoryBytes = 256 * 1024 * 1024;
 
-/** @returns 32 random bytes: the whole secret of an Ed25519 key */
+/** @returns 32 random bytes: the complete secret of an Ed25519 key */
 export function newSeed(): Uint8Array {
   return Uint8Array.from(randomBytes(seedBytes));
 }
@@ -51,25 +51,25 @@ export function newSeed(): Uint8Array {
 interface CreateKeyOptions {
   readonly path: string;
   readonly seed: Uint8Array;
-  /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
+  /** Without it, the seed is written unencrypted, and only the mode of the file protects it. */
   readonly passphrase?: string | undefined;
   readonly name?: string | undefined;
   readonly durableFs: DurableFs;
 }
 
 /**
- * Writes a new key file, mode 0600; its directory is the caller's to flush.
+ * Writes a new key file with mode 0600. The caller flushes its directory.
  * @throws WritError KEY_EXISTS, DISK_*
  */
 export function createKeyFile(options: CreateKeyOptions): void {
   const { path, durableFs } = options;
-  if (isThere(path)) throw keyExists(path);
+  if (isPathTaken(path)) throw keyExists(path);
   durableFs.createFile('keys.create', path, keyFileText(options), 0o600);
 }
 
 /**
- * Writes the same secret under another passphrase, in one rename: there is always one whole file, the old or the new.
- * @throws WritError KEY_UNREADABLE when what would be written does not open again (nothing is written), DISK_*
+ * Writes the same secret under another passphrase, with one rename: the file is always complete, the old or the new one.
+ * @throws WritError KEY_UNREADABLE when the new content could not be opened again (nothing is written), DISK_*
  */
 export function replaceKeyFile(options: CreateKeyOptions): void {
   const { path, seed, passphrase, durableFs } = options;
@@ -86,14 +86,14 @@ function keyFileText({ seed, passphrase, name }: CreateKeyOptions): string {
   return `${JSON.stringify({ ...file, ...secret }, null, 2)}\n`;
 }
 
-/** @throws WritError KEY_EXISTS if any of the paths is taken */
+/** @throws WritError KEY_EXISTS if any of the paths exists */
 export function requireNoKeys(paths: readonly string[]): void {
-  const taken = paths.find(isThere);
+  const taken = paths.find(isPathTaken);
   if (taken !== undefined) throw keyExists(taken);
 }
 
-/** True for a dangling link too. @throws WritError DISK_* */
-export function isThere(path: string): boolean {
+/** @returns true also for a dangling link. @throws WritError DISK_* */
+export function isPathTaken(path: string): boolean {
   try {
     return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
@@ -115,7 +115,7 @@ function lock(seed: Uint8Array, passphrase: string): Record<string, unknown> {
 }
 
 function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uint8Array {
-  // The same letters typed on another keyboard may come decomposed.
+  // Another keyboard may produce the same letters in decomposed form.
   const bytes = Buffer.from(passphrase.normalize('NFC'), 'utf8');
   const options = { N, r, p, maxmem: 2 * maxScryptMemoryBytes };
   return Uint8Array.from(scryptSync(bytes, salt, nacl.secretbox.keyLength, options));
@@ -123,7 +123,7 @@ function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uin
 
 /**
  * Reads a key file without unlocking it.
- * @returns undefined when there is no such file
+ * @returns undefined when the file is missing
  * @throws WritError KEY_UNREADABLE, KEYS_IN_REPOSITORY
  */
 export function readKeyFile(path: string): KeyFile | undefined {
@@ -157,7 +157,7 @@ function parseSecret(path: string, file: Readonly<Record<string, unknown>>): Sec
   if (plain !== undefined) return { kind: 'plain', seed: bytesOf(path, plain, seedBytes) };
   const { N, r, p, salt } = memberObject(file['scrypt']);
   if (!isCount(N) || !isCount(r) || !isCount(p)) throw unreadable(path, 'it has no scrypt parameters');
-  // A key file from elsewhere must not make this machine work for hours, or take all its memory.
+  // Attack: scrypt parameters of a foreign key file that occupy the CPU for hours, or use up the memory.
   const bounded = Number.isInteger(Math.log2(N)) && N > 1 && p <= 16 && 128 * N * r <= maxScryptMemoryBytes;
   if (!bounded) throw unreadable(path, 'its scrypt parameters are out of bounds');
   const scrypt = { N, r, p, salt: bytesOf(path, salt, 16) };
@@ -183,7 +183,7 @@ function bytesOf(path: string, value: unknown, length: number): Uint8Array {
 /**
  * Opens the secret of a key file.
  * @returns the seed
- * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG; KEY_UNREADABLE if the public key is not that of the secret
+ * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG; KEY_UNREADABLE if the public key does not match the secret key
  */
 export function unlockKey(file: KeyFile, passphrase: string | undefined): Uint8Array {
   const seed = openSecret(file, passphrase);
@@ -206,11 +206,12 @@ export function wrongPassphrase(path: string): WritError {
   return new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
 }
 
-/** What precedes the seed in the DER of an Ed25519 secret key (RFC 8410 section 7, PKCS #8 of version 0). */
+/** The DER bytes before the seed of an Ed25519 secret key (RFC 8410 section 7, PKCS #8 version 0). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Derived by node:crypto, because tweetnacl takes as long for it as for a signature, and each key that is opened needs it.
+ * Derives the public key with node:crypto. tweetnacl needs as long for it as for a signature, and every opened key needs
+ * it.
  * @returns hex
  */
 export function publicKeyOf(seed: Uint8Array): string {

@@ -1,26 +1,26 @@
-// Where secret keys may lie: never in a repository, which is copied and served whole, and no repository in a directory of
-// keys. Looks at names by their real paths; reads no key.
+// Checks the places of secret keys: never in a repository, because a repository is copied and served completely, and no
+// repository in a key directory. Compares real paths; reads no key.
 import * as fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 
-/** What a served directory has; a mirror may lack all but the newest. */
-const signsOfRepository = ['metadata/timestamp.json', 'metadata/1.root.json'];
+/** Files that show a served directory; a mirror may lack all but the newest. */
+const repositoryFiles = ['metadata/timestamp.json', 'metadata/1.root.json'];
 const secretOfRole = /^(root|targets|snapshot|timestamp)(-[0-9]{1,3})?\.key$/;
 
-/** Holds the place of a key, or of a directory of keys, to be in no repository. @throws WritError KEYS_IN_REPOSITORY */
+/** Checks that a key or a key directory is not in a repository. @throws WritError KEYS_IN_REPOSITORY */
 export function requireKeyPlace(path: string): void {
-  const repository = nearestAbove(path, isRepository);
+  const repository = findAncestor(path, isRepository);
   if (repository !== undefined) throw servedKeys(path, repository);
 }
 
-/** As requireKeyPlace, where the repository is yet to be made. @throws WritError KEYS_IN_REPOSITORY */
+/** Like requireKeyPlace, for a repository that does not exist yet. @throws WritError KEYS_IN_REPOSITORY */
 export function requireApart(repository: string, keysDirectory: string): void {
   requireKeyPlace(keysDirectory);
   const [served, secret] = [realPlace(repository), realPlace(keysDirectory)];
-  if (nearestAbove(keysDirectory, (directory) => directory === served) !== undefined)
+  if (findAncestor(keysDirectory, (directory) => directory === served) !== undefined)
     throw servedKeys(keysDirectory, repository);
-  const keys = nearestAbove(repository, (directory) => directory === secret || holdsKeys(directory));
+  const keys = findAncestor(repository, (directory) => directory === secret || containsKeys(directory));
   if (keys === undefined) return;
   throw new WritError('KEYS_IN_REPOSITORY', `${repository} would be inside the key directory ${keys}`, {
     facts: { repository, keys },
@@ -31,13 +31,13 @@ export function requireApart(repository: string, keysDirectory: string): void {
 interface Apart {
   readonly keysDirectory: string;
   readonly repository: string;
-  /** Other secrets, as a file with a passphrase. */
+  /** Other secrets, such as a file with a passphrase. */
   readonly secretFiles?: readonly string[] | undefined;
 }
 
 /**
- * Checks that what is published is apart from what signs it, whatever links lead from one to the other: `.` with the keys in it would
- * be signed, keys included. What --exclude leaves out counts too, because the next release may be published without it.
+ * Checks that SOURCE is separate from the keys that sign it, also through links: a SOURCE that contains the keys would be
+ * signed and published with them. Paths of --exclude count too, because the next release may be published without it.
  * @throws WritError SOURCE_NOT_APART
  */
 export function requireSourceApart(
@@ -52,8 +52,8 @@ export function requireSourceApart(
   ];
   for (const { what, path } of places) {
     const place = realPlace(path);
-    const isBelow = nearestAbove(path, (directory) => directory === published) !== undefined;
-    const isAbove = nearestAbove(source, (directory) => directory === place) !== undefined;
+    const isBelow = findAncestor(path, (directory) => directory === published) !== undefined;
+    const isAbove = findAncestor(source, (directory) => directory === place) !== undefined;
     if (!isBelow && !isAbove) continue;
     const relation = isBelow && isAbove ? 'is' : isBelow ? 'contains' : 'is inside';
     throw new WritError('SOURCE_NOT_APART', `${source} ${relation} ${what} ${path}`, {
@@ -68,32 +68,32 @@ function servedKeys(keys: string, repository: string): WritError {
 }
 
 function isRepository(directory: string): boolean {
-  return signsOfRepository.some((name) => fs.existsSync(join(directory, name)));
+  return repositoryFiles.some((name) => fs.existsSync(join(directory, name)));
 }
 
-function holdsKeys(directory: string): boolean {
+function containsKeys(directory: string): boolean {
   try {
     return fs.readdirSync(directory).some((name) => secretOfRole.test(name));
   } catch {
-    // What is not there yet, or this user may not list, says nothing.
+    // A directory that is missing, or that this user cannot list, shows no keys.
     return false;
   }
 }
 
-function nearestAbove(path: string, isIt: (directory: string) => boolean): string | undefined {
+function findAncestor(path: string, isMatch: (directory: string) => boolean): string | undefined {
   for (let directory = realPlace(path); ; directory = dirname(directory)) {
-    if (isIt(directory)) return directory;
+    if (isMatch(directory)) return directory;
     if (directory === dirname(directory)) return undefined;
   }
 }
 
-/** The path without links, also of what is not there yet: a link in a repository's place serves what it leads to. */
+/** @returns the path without links, also of a missing path, because a repository behind a link is served from its target */
 function realPlace(path: string): string {
-  const whole = resolve(path);
-  if (whole === dirname(whole)) return whole;
+  const absolute = resolve(path);
+  if (absolute === dirname(absolute)) return absolute;
   try {
-    return fs.realpathSync(whole);
+    return fs.realpathSync(absolute);
   } catch {
-    return join(realPlace(dirname(whole)), basename(whole));
+    return join(realPlace(dirname(absolute)), basename(absolute));
   }
 }

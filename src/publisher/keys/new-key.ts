@@ -1,5 +1,5 @@
-// Makes one key for one person or device: the secret file, and the public one to give away. Belongs to no role
-// until a root, or a delegation, lists it.
+// Creates a key for one person or device: the secret file, and the public file to give away. The key belongs to a role only
+// after a root or a delegation lists it.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { type DurableFs, diskError, isDirectoryPresent } from '../../platform/disk/durable-fs.js';
@@ -9,17 +9,16 @@ import { encodePublicKey, publicPathOf } from './public-key.js';
 import { createSigner, type KeySigner } from './signer.js';
 
 interface NewKeyOptions {
-  /** Ends with `.key`; the public file is beside it. */
+  /** Ends with `.key`; the public file is in the same directory. */
   readonly path: string;
   readonly name: string;
-  /** Absent: the secret is not encrypted. */
+  /** Without it, the secret is not encrypted. */
   readonly passphrase?: string | undefined;
   readonly durableFs: DurableFs;
 }
 
 /**
- * Writes NAME.key (0600) and NAME.pub; the directory is made (0700) where it is missing, and flushed by the caller
- * who makes several, else here.
+ * Writes NAME.key (0600) and NAME.pub, creates a missing directory (0700), and flushes the directory.
  * @throws WritError KEY_EXISTS, KEYS_IN_REPOSITORY, DISK_*
  */
 export function makeKey(options: NewKeyOptions): KeySigner {
@@ -34,7 +33,7 @@ export function makeKey(options: NewKeyOptions): KeySigner {
   return signer;
 }
 
-/** The two files alone, for who flushes the directory once for many. */
+/** Writes only the two files. The caller flushes the directory, once for many keys. */
 export function writeKeyPair(options: NewKeyOptions): KeySigner {
   const { path, name, durableFs } = options;
   const seed = newSeed();
@@ -43,17 +42,17 @@ export function writeKeyPair(options: NewKeyOptions): KeySigner {
   try {
     durableFs.createFile('keys.public', publicPathOf(path), encodePublicKey(signer.key, name), 0o644);
   } catch (error) {
-    // Nobody knows this secret yet, and its file would refuse the next try.
+    // The new secret is not used yet. Its file would refuse the next attempt.
     durableFs.removeFile('keys.undo', path);
     throw error;
   }
   return signer;
 }
 
-/** Makes what a directory is in. @throws WritError DISK_* */
+/** Creates the parent directories of a directory. @throws WritError DISK_* */
 export function makeParents(directory: string): void {
   const parent = dirname(directory);
-  // mkdir answers EEXIST for a file above the directory, as if the name were taken.
+  // mkdir reports EEXIST where a parent is a file, as if the name were taken.
   if (isDirectoryPresent('directory', parent)) return;
   try {
     fs.mkdirSync(parent, { recursive: true });

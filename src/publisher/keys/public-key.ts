@@ -1,5 +1,5 @@
-// Public keys in files: ours with a person's name, or PEM of another program (Ed25519, ECDSA P-256, RSA). Owns the
-// format of .pub files. They come by mail: bounded, read strictly, and the key id is computed, never read.
+// Public keys in files: Writ's own format with a name, or PEM of another program (Ed25519, ECDSA P-256, RSA). Defines the
+// format of .pub files. They arrive by mail: bounded, parsed strictly, and the key id is computed, never read.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { basename } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -13,7 +13,7 @@ import { isSignerName } from './signer-names.js';
 export interface PublicKey {
   readonly key: MetadataKey;
   readonly keyId: string;
-  /** Of the person or device that holds the secret. */
+  /** The name of the person or device that owns the secret. */
   readonly name: string;
 }
 
@@ -28,13 +28,13 @@ export function encodePublicKey(key: MetadataKey, name: string): string {
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
-/** @returns the .pub that is beside a .key */
+/** @returns the path of the .pub file for a .key file */
 export function publicPathOf(keyPath: string): string {
   return keyPath.replace(/(?:\.key)?$/, '.pub');
 }
 
 /**
- * Reads a .pub file, the public part of a key file of ours, or a PEM public key.
+ * Reads a .pub file, the public part of a Writ key file, or a PEM public key.
  * @throws WritError KEY_UNREADABLE
  */
 export function readPublicKey(path: string): PublicKey {
@@ -44,15 +44,15 @@ export function readPublicKey(path: string): PublicKey {
   }
   const { bytes } = verdict;
   const text = bytes.toString('utf8').trimStart();
-  if (text.startsWith(pemBegin)) return completed(path, readPem(path, text), undefined);
+  if (text.startsWith(pemBegin)) return completeKey(path, readPem(path, text), undefined);
   const json = parseStrictJson(bytes);
   if (json.kind === 'refused') throw unusable(path, `it is not a public key: ${json.reason}`);
   const file = members(json.value);
-  return completed(path, keyOf(path, file), file['name']);
+  return completeKey(path, keyOf(path, file), file['name']);
 }
 
-function completed(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
-  // A key whose signatures never count would be one key less than the root says.
+function completeKey(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
+  // Hosts would not count the signatures of such a key, so that the root would have one usable key less than it lists.
   if (publicKeyIdentity(key) === undefined)
     throw unusable(path, 'no host would accept it: its type or scheme is unknown, or it is too weak');
   const fromPath = basename(path).replace(/(?:\.pub|\.pem|\.key)+$/, '');
@@ -88,7 +88,7 @@ function readPem(path: string, text: string): MetadataKey {
 }
 
 function metadataKeyOf(publicKey: KeyObject): MetadataKey | undefined {
-  // Exported again: one text for one key, whatever line breaks and comments the file had.
+  // Exported again, so that each key has one text, without the line breaks and comments of the file.
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
   switch (publicKey.asymmetricKeyType) {
     case 'ed25519':

@@ -1,17 +1,17 @@
-// Names of people for keys, as `anna`: in the signed part of the file that lists the keys, so that they are
-// under its signatures, and in no key id. For people only: nothing is ever decided by a name.
+// Names for keys, as `anna`. They are in the signed part of the file that lists the keys, so that the signatures cover
+// them, and not in the key ids. For people only: no decision depends on a name.
 
-/** The longest name, and no character that could hide, turn or break a line. */
+/** Bounds the length, and excludes characters that could hide, reverse or break a line. */
 const namePattern = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} ._@'-]{0,63}$/u;
 
-/** @returns true for a name that can be shown as it is, on one line */
+/** @returns true for a name that can be shown unchanged on one line */
 export function isSignerName(value: unknown): value is string {
   return typeof value === 'string' && namePattern.test(value) && value === value.trim();
 }
 
 /**
  * @param signed the signed part of a root, or of targets that delegate
- * @returns names by key id, as `writ.signers` has them; what is no name is left out
+ * @returns the names by key id, from `writ.signers`; malformed names are left out
  */
 export function signersOf(signed: object): ReadonlyMap<string, string> {
   const { writ } = signed as { readonly writ?: { readonly signers?: unknown } | null };
@@ -22,12 +22,12 @@ export function signersOf(signed: object): ReadonlyMap<string, string> {
   );
 }
 
-/** @returns the name of a key, or the beginning of its id */
+/** @returns the name of a key; without one, the first characters of its id */
 export function nameOfKey(signed: object, keyid: string): string {
   return signersOf(signed).get(keyid) ?? shortKeyId(keyid);
 }
 
-/** @returns eight digits, for people; identity is the whole id */
+/** @returns eight digits, for people; only the complete id identifies a key */
 export function shortKeyId(keyid: string): string {
   return keyid.slice(0, 8);
 }

@@ -1,5 +1,5 @@
-// Signs metadata: made with tweetnacl (or by an external command), checked with node:crypto before it is used. Two
-// independent implementations must agree on every signature, so that one faulty (or subverted) one signs nothing.
+// Signs metadata with tweetnacl (or an external command), and verifies each signature with node:crypto before it is used.
+// Two independent implementations must agree, so that a faulty or subverted one cannot sign.
 import nacl from 'tweetnacl';
 import { WritError } from '../../core/errors.js';
 import { canonicalBytes, canonicalJson } from '../../core/text/canonical-json.js';
@@ -7,21 +7,21 @@ import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { Envelope, MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
 import { publicKeyOf } from './key-file.js';
 
-/** Somebody who can sign: a key of ours, or a command of another program. */
+/** A signer: an unlocked key, or a command of another program. */
 export interface Signer {
-  /** The keys that it may sign with: one of ours, or those of a role where a command does not say which it holds. */
+  /** The keys that it may sign with: its own key, or all keys of the role for a command, which does not name its key. */
   readonly keys: readonly MetadataKey[];
   /** @throws WritError SIGNER_FAILED, SIGNER_WRONG of an external command */
   sign(bytes: Uint8Array): Promise<MetadataSignature>;
 }
 
-/** A key of ours, unlocked; `signNow` signs without waiting, for nobody has to be asked. */
+/** An unlocked key. `signNow` signs synchronously, because no device or person is involved. */
 export type KeySigner = ReturnType<typeof createSigner>;
 
-/** @param seed the secret of an Ed25519 key; it stays inside */
+/** @param seed the secret of an Ed25519 key; the signer does not expose it */
 export function createSigner(seed: Uint8Array) {
   const publicKey = publicKeyOf(seed);
-  // tweetnacl's form of a secret key. A public key of another seed here would reveal the secret by two signatures.
+  // The secret key in the form of tweetnacl. With the public key of another seed, two signatures would reveal the secret.
   const secretKey = Uint8Array.of(...seed, ...Buffer.from(publicKey, 'hex'));
   const key = metadataKey(publicKey);
   const id = keyId(key);
@@ -32,26 +32,26 @@ export function createSigner(seed: Uint8Array) {
   return { key, keyId: id, keys: [key], signNow, sign: async (bytes: Uint8Array) => signNow(bytes) };
 }
 
-/** @param publicKey hex. @returns the key as metadata lists it */
+/** @param publicKey hex. @returns the key in the form of the metadata */
 export function metadataKey(publicKey: string): MetadataKey {
   return { keytype: 'ed25519', scheme: 'ed25519', keyval: { public: publicKey } };
 }
 
 /**
- * @param signed the part of a metadata file that signatures are over
+ * @param signed the signed part of a metadata file
  * @returns the file with one signature of each signer, in their order
- * @throws WritError SIGNATURE_DISAGREEMENT, KEYS_MISSING when two of them hold one key, and what signers throw
+ * @throws WritError SIGNATURE_DISAGREEMENT, KEYS_MISSING when two signers have the same key, and errors of the signers
  */
 export async function signMetadata(signed: object, signers: readonly Signer[]): Promise<Buffer> {
   const bytes = canonicalBytes(signed);
   const signatures: MetadataSignature[] = [];
-  // One after the other: each may ask a person for a touch or a PIN.
+  // One after the other, because each may ask a person for a touch or a PIN.
   for (const signer of signers) signatures.push(checkedSignature(signer, bytes, await signer.sign(bytes)));
   requireDistinct(signatures);
   return encodeMetadata({ signatures, signed });
 }
 
-/** As signMetadata, with keys of ours only. @throws WritError SIGNATURE_DISAGREEMENT */
+/** Like signMetadata, with unlocked keys only. @throws WritError SIGNATURE_DISAGREEMENT */
 export function signMetadataNow(signed: object, signers: readonly KeySigner[]): Buffer {
   const bytes = canonicalBytes(signed);
   const signatures = signers.map((signer) => checkedSignature(signer, bytes, signer.signNow(bytes)));
@@ -59,8 +59,8 @@ export function signMetadataNow(signed: object, signers: readonly KeySigner[]): 
 }
 
 /**
- * @returns the file as it is written: canonical order, and the escapes that JSON needs. Canonical JSON itself
- *   leaves the line breaks of a PEM key as they are, and no parser takes that back.
+ * @returns the bytes of the file: canonical order with JSON escapes. Canonical JSON leaves the line breaks of a PEM key
+ *   unescaped, and JSON parsers reject those
  */
 export function encodeMetadata(file: Envelope<object>): Buffer {
   const text = canonicalJson(file);
@@ -72,7 +72,7 @@ function escapeControl(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** @returns the signature, if the other implementation agrees. @throws WritError SIGNATURE_DISAGREEMENT */
+/** @returns the signature if the other implementation verifies it. @throws WritError SIGNATURE_DISAGREEMENT */
 export function checkedSignature(
   signer: Signer,
   bytes: Uint8Array,
@@ -86,7 +86,7 @@ export function checkedSignature(
   });
 }
 
-/** A key that signs twice is one signer, and a file that says otherwise is refused everywhere. */
+/** Two signatures of one key count once, and all readers refuse a file that contains both. */
 function requireDistinct(signatures: readonly MetadataSignature[]): void {
   const ids = signatures.map(({ keyid }) => keyid);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);

@@ -1,7 +1,7 @@
-// Commits a proposal: the root that enough people signed becomes the repository's, and roles whose keys it changed
-// are signed by the new ones in the same step. Verified before anything is written; every step can be done again
-// after a crash. Order: new targets and snapshot, which nothing names yet; then root and timestamp, side by side;
-// then the committer's own copy of the root.
+// Commits a proposal: the root with enough signatures becomes the repository's root, and the new keys sign the roles that
+// it changed in the same step. Everything is verified before the first write, and every step can be repeated after a crash.
+// Order: new targets and snapshot, which no file lists yet; then root and timestamp together; then the committer's own copy
+// of the root.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -19,10 +19,10 @@ import { writeRole } from '../signing/sign-role.js';
 import { type ClockCheck, requireReliableClock, type SigningClock } from '../signing/signing-time.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { requireConfirmedTeams } from './confirm-teams.js';
-import { isComplete, labelOf, whoIsMissing } from './proposal-signatures.js';
+import { isComplete, labelOf, listMissingSigners } from './proposal-signatures.js';
 
 export interface CommitOptions extends PlanOptions, LockWait {
-  /** `accepted`: hosts may refuse the roles whose new keys are not here until their holder signs. */
+  /** `accepted`: hosts may refuse the roles with missing new keys until the key owner signs. */
   readonly unsignedRoles: 'refused' | 'accepted';
   readonly durableFs: DurableFs;
   readonly clockCheck?: ClockCheck | undefined;
@@ -31,17 +31,17 @@ export interface CommitOptions extends PlanOptions, LockWait {
 export interface CommitResult {
   readonly kind: 'committed' | 'completed' | 'unchanged';
   readonly plan: CommitPlan;
-  /** What was signed by new keys, with its version. */
+  /** The roles that new keys signed, with their versions. */
   readonly signed: Partial<Readonly<Record<LaterRole, number>>>;
-  /** Hosts refuse these until they are signed. */
+  /** The roles that hosts refuse until they are signed. */
   readonly waiting: readonly LaterRole[];
-  /** A role that has expired: hosts accept nothing new, whatever the root says. */
+  /** An expired role. Until it is signed, hosts accept nothing new, whatever the root contains. */
   readonly expired?: string;
 }
 
 /**
- * @throws WritError as planCommit; SIGNATURE_THRESHOLD, TEAM_KEY_UNCONFIRMED, KEYS_MISSING for new keys that are not here, REPOSITORY_LOCKED,
- *   REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
+ * @throws WritError as planCommit; SIGNATURE_THRESHOLD, TEAM_KEY_UNCONFIRMED, KEYS_MISSING for new keys that are not
+ *   available, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function commitRoot(options: CommitOptions): Promise<CommitResult> {
   return withRepository({ ...options, holder: 'root commit' }, async (writer) => {
@@ -49,7 +49,7 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
     requireCommittable(plan, options.unsignedRoles);
     const clock = plan.toSign.length === 0 ? options.clock : await requireReliableClock(options, plan.state);
     const signers = await openSigners(plan, options.keys);
-    const expired = await requireLive(plan, clock);
+    const expired = await requirePublishedVerifies(plan, clock);
     const signed = await writeAll(writer, plan, signers, clock);
     const kept = plan.missing.length === 0 && saveAnchor(plan, options);
     const wrote = !plan.written || Object.keys(signed).length > 0 || kept;
@@ -63,10 +63,13 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
   });
 }
 
-/** @throws WritError SIGNATURE_THRESHOLD naming who is missing, TEAM_KEY_UNCONFIRMED, KEYS_MISSING naming what would break */
+/**
+ * @throws WritError SIGNATURE_THRESHOLD naming the missing signers, TEAM_KEY_UNCONFIRMED, KEYS_MISSING naming the roles
+ *   that hosts would refuse
+ */
 export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOptions['unsignedRoles']): void {
   if (!plan.written && !isComplete(plan.tallies)) {
-    const missing = whoIsMissing(plan.tallies);
+    const missing = listMissingSigners(plan.tallies);
     const names = missing.map(({ count, of }) => {
       return `${count} of ${of.map((key) => labelOf(plan.tallies, key)).join(', ')}`;
     });
@@ -86,7 +89,10 @@ export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOption
 
 type RoleSigners = Partial<Readonly<Record<LaterRole, readonly Signer[]>>>;
 
-/** Without the targets key, a new snapshot and timestamp would be as useless to hosts as the old ones. */
+/**
+ * Opens no keys where the targets key is missing, because hosts would refuse a new snapshot and timestamp like the old
+ * ones.
+ */
 async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Promise<RoleSigners> {
   if (keys === undefined || plan.missing.includes('targets')) return {};
   const here = plan.toSign.filter((role) => !plan.missing.includes(role));
@@ -99,14 +105,15 @@ async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Pr
 }
 
 /**
- * With nothing to sign again, what is live must go on working under the next root.
- * @returns the role that has expired, which is no reason to keep a root back
+ * Where no role is signed again, the published files must verify under the next root.
+ * @returns the role that has expired, which is not a reason to refuse the root
+ * @throws WritError REPOSITORY_INVALID for every other refusal
  */
-async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | undefined> {
+async function requirePublishedVerifies(plan: CommitPlan, clock: Clock): Promise<string | undefined> {
   if (plan.toSign.length > 0) return undefined;
   try {
     const next = plan.written ? undefined : plan.root;
-    // Of what is live: newer targets that wait for the online keys are not in it.
+    // Only the published files, without newer targets that wait for the online keys.
     const state = withoutWaiting(plan.state);
     await verifyAsClient({ state, timestamp: state.live.timestamp.bytes, clock, next });
     return undefined;
@@ -134,7 +141,7 @@ async function writeAll(
     write();
     return signed;
   }
-  // Newer targets that wait go live with a new snapshot only.
+  // Waiting targets are published only with a new snapshot.
   const before = snapshot === undefined ? withoutWaiting(plan.state) : plan.state;
   const state = { ...before, outdated: plan.unvouched, targets: targets ?? before.targets };
   const roles = onlineRoles.filter((role) => signers[role] !== undefined);
@@ -145,7 +152,7 @@ async function writeAll(
   return { ...signed, ...own, timestamp: versions.timestamp };
 }
 
-/** The same targets and delegations under the new keys. */
+/** Signs the same targets and delegations with the new keys. */
 function signTargets(
   writer: RepositoryWriter,
   { state, root, unvouched }: CommitPlan,
@@ -153,12 +160,12 @@ function signTargets(
   clock: SigningClock,
 ): Promise<ParsedFile<'targets'>> {
   const { targets } = state;
-  // A new snapshot or timestamp key makes hosts forget the versions.
+  // Hosts forget the versions under a new snapshot or timestamp key, so the next version may restart.
   const next = { ...state, live: { ...state.live, root }, outdated: unvouched };
   return writeRole({ writer, state: next, role: 'targets', signers, clock }, targets.signed.targets, targets);
 }
 
-/** @returns true if the committer's copy of the root was another one */
+/** @returns true if the committer's copy of the root was updated */
 function saveAnchor({ root }: CommitPlan, { keys, durableFs }: CommitOptions): boolean {
   if (keys === undefined || !fs.existsSync(keys.path)) return false;
   const own = readOwnRoot(keys.path);

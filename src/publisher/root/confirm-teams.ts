@@ -1,5 +1,6 @@
-// The keys of teams when a root removes a targets key. A stolen targets key can delegate to another key under the name of a
-// team, and the next targets would vouch for that delegation. The operator therefore gives the keys of each team. Pure.
+// Confirms the keys of teams when a root removes a targets key. Attack: a stolen targets key delegates to another key under
+// the name of a team, and the next targets would sign that delegation again. The operator therefore gives the keys of each
+// team. Pure.
 import { WritError } from '../../core/errors.js';
 import type { DelegatedRole, RootSigned } from '../../core/tuf/tuf-metadata.js';
 import { shortKeyId } from '../keys/signer-names.js';

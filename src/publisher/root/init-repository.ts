@@ -1,5 +1,5 @@
-// Makes a repository and the keys to it: root, targets, snapshot, timestamp, each version 1. Runs once; what is
-// there already is never overwritten. The publisher keeps its own copy of the root beside the keys.
+// Creates a repository and its keys: version 1 of root, targets, snapshot and timestamp. Runs once and never overwrites a
+// file. The publisher keeps its own copy of the root in the key directory.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { isThere, requireNoKeys } from '../keys/key-file.js';
+import { isPathTaken, requireNoKeys } from '../keys/key-file.js';
 import { requireApart } from '../keys/key-place.js';
 import { makeParents, writeKeyPair } from '../keys/new-key.js';
 import { publicPathOf } from '../keys/public-key.js';
@@ -31,12 +31,14 @@ export interface InitOptions {
   readonly keysDirectory: string;
   readonly rootKeys: number;
   readonly rootThreshold: number;
-  /** Of the people who will hold the root keys, in their order; `root-N` for those left out. */
+  /** Names of the root key owners, in the order of the keys; `root-N` for keys without a name. */
   readonly rootNames?: readonly string[];
-  /** One lost root key would then be the end of the repository: must be said on purpose. */
+  /**
+   * `waived` allows a threshold equal to the number of keys, where the loss of one root key makes the repository unusable.
+   */
   readonly spareRootKey: 'required' | 'waived';
   readonly validity: ValidityPeriods;
-  /** Absent: the key files are not encrypted. */
+  /** Without it, the key files are not encrypted. */
   readonly passphrase?: string | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
@@ -47,7 +49,7 @@ export type InitResult = ReturnType<typeof initRepository>;
 /** @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions) {
   const { layout, plan } = requireInit(options);
-  const rootBytes = makeWhole(options, layout, plan);
+  const rootBytes = createAllOrNothing(options, layout, plan);
   return {
     roles: plan.roles.map(({ role, threshold, keys }) => ({
       role,
@@ -55,19 +57,19 @@ export function initRepository(options: InitOptions) {
       threshold,
       expiresMs: options.clock.nowMs() + options.validity[role],
       keyFiles: keys.map(({ path }) => path),
-      /** Names of who holds them, in the same order. */
+      /** The names of the key owners, in the same order. */
       signers: keys.map(({ name }) => name),
     })),
-    /** Of the first root, which every host is given. */
+    /** The path of the first root, which every host receives. */
     rootPath: join(layout.metadata, metadataName('root', 1)),
-    /** Its first 16 digits are compared by voice. */
+    /** The hex digest of the first root. People compare its first 16 digits by voice. */
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
 }
 
 /**
- * What is refused is refused before a person types a passphrase twice.
- * @returns what would be made
+ * Runs all checks before a person types a passphrase twice.
+ * @returns the plan of the new files
  * @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS
  */
 export function requireInit(options: InitOptions) {
@@ -83,20 +85,23 @@ export function requireInit(options: InitOptions) {
   requireOwnRepository(options.repository);
   requireApart(options.repository, options.keysDirectory);
   const plan = planRoles(options);
-  // Keys too, and a root that is there: it is somebody's trust in another repository.
+  // An existing root counts too, because it may be the trusted root of another repository.
   requireNoKeys(plan.paths);
   return { layout, plan };
 }
 
-/** All or nothing: half a repository, or keys to none, would refuse the next try. @returns the first root */
-function makeWhole(options: InitOptions, layout: RepositoryLayout, plan: InitPlan): Uint8Array {
+/**
+ * Removes all new files after a failure, because a partial repository or keys without one would refuse the next attempt.
+ * @returns the first root
+ */
+function createAllOrNothing(options: InitOptions, layout: RepositoryLayout, plan: InitPlan): Uint8Array {
   try {
     const holders = makeKeys(plan.roles, options);
     makeDirectories(layout, options.durableFs);
     return writeFirstVersions(layout, holders, options);
   } catch (error) {
     if (isWritError(error)) {
-      const made = [...plan.paths, layout.metadata].filter(isThere);
+      const made = [...plan.paths, layout.metadata].filter(isPathTaken);
       for (const path of made) fs.rmSync(path, { recursive: true, force: true });
     }
     throw error;
@@ -137,7 +142,7 @@ function rootName(index: number, names: readonly string[]): string {
 
 type InitPlan = ReturnType<typeof planRoles>;
 
-/** @returns the roles, and the paths of all that is made in the keys' directory: keys, public keys, the copy of the root */
+/** @returns the roles, and the paths of all new files in the key directory: keys, public keys, the copy of the root */
 function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions) {
   const key = (file: string, name: string) => ({ path: join(keysDirectory, `${file}.key`), name });
   const ofRoot = Array.from({ length: rootKeys }, (_, index) => {
@@ -166,7 +171,7 @@ function makeKeys(roles: InitPlan['roles'], options: InitOptions): Holders {
     });
     return [role, { keys: made, threshold }] as const;
   });
-  // Before anything is signed with them: a repository whose keys a power cut took is lost.
+  // Flush before the first signature: a repository is lost if a power cut takes its keys.
   durableFs.flushDirectory('keys.flush', keysDirectory);
   return Object.fromEntries(holders) as unknown as Holders;
 }
@@ -187,7 +192,7 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
   const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, validityMs: validity[role] });
   const sign = (role: TopLevelRole, content: object): Buffer => {
     const bytes = signMetadataNow(content, holders[role].keys);
-    // What we could not read ourselves must not be written.
+    // Do not write metadata that this program could not read.
     parseEnvelope(bytes, role);
     return bytes;
   };

@@ -1,6 +1,6 @@
-// A proposed root as a file that is mailed from person to person: the root with the signatures so far, and the chain
-// of roots that it stands on. Owns format, bounds and the code told by voice. Hostile until its base is the root
-// that the reader trusts; nothing in it is a text to be shown.
+// A proposed root as a file that people mail to each other: the root with its signatures so far, and the chain of roots
+// before it. Defines the format, its bounds, and the code that people compare by voice. The file is not trusted until its
+// base is the root that the reader trusts, and no text in it is shown to people.
 import { createHash, scryptSync } from 'node:crypto';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits } from '../../core/limits.js';
@@ -13,9 +13,9 @@ import { encodeMetadata } from '../keys/signer.js';
 
 export interface Proposal {
   readonly root: ParsedFile<'root'>;
-  /** Digest of the signed part of the root that it follows. */
+  /** The digest of the signed part of the root that the proposal follows. */
   readonly baseDigest: Digest;
-  /** Roots in ascending order, the base last: whoever trusts an older one can follow. */
+  /** Roots in ascending order, the base last, so that a reader that trusts an older root can follow. */
   readonly chain: readonly ParsedFile<'root'>[];
 }
 
@@ -23,12 +23,12 @@ const formatVersion = 1;
 const maxProposalBytes = 4_000_000;
 const maxSignatures = 100;
 
-/** @returns the digest of what the signatures are over: the same for any set of signatures */
+/** @returns the digest of the signed bytes; it does not depend on the signatures */
 export function rootDigest(root: ParsedFile<'root'>): Digest {
   return digestFromHex(createHash('sha256').update(root.signedBytes).digest('hex')) as Digest;
 }
 
-/** @returns the file as it is mailed; parseProposal takes it back */
+/** @returns the bytes of the mailed file, which parseProposal reads */
 export function encodeProposal({ root, baseDigest, chain }: Proposal): Buffer {
   const envelope = ({ signatures, signed }: Envelope<object>) => ({ signatures, signed });
   const file = {
@@ -69,7 +69,7 @@ function rootAt(value: JsonValue | undefined, where: string): ParsedFile<'root'>
   }
 }
 
-/** Exactly these: what nobody reads could carry a message that nobody checks. */
+/** Requires exactly these members, because an unknown member could carry a message that no check covers. */
 function members(
   value: JsonValue | undefined,
   names: readonly string[],
@@ -89,7 +89,7 @@ function malformed(what: string, cause?: unknown): WritError {
   });
 }
 
-/** @throws WritError PROPOSAL_MALFORMED, also for what is no regular file, too long or not there */
+/** @throws WritError PROPOSAL_MALFORMED, also for a file that is missing, too long or not regular */
 export function readProposal(path: string): Proposal {
   const verdict = readSmallFile(path, { maxBytes: maxProposalBytes });
   if (verdict.kind === 'read') return parseProposal(verdict.bytes);
@@ -103,9 +103,9 @@ export function readProposal(path: string): Proposal {
 }
 
 /**
- * Follows the chain of the file from a root that the reader trusts by itself.
- * @param anchor the reader's own root; older than the base, or the base itself
- * @returns the base, now trusted
+ * Follows the chain in the file from a root that the reader trusts.
+ * @param anchor the reader's own root: the base or an older root
+ * @returns the base, which is now trusted
  * @throws WritError PROPOSAL_BASE
  */
 export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): ParsedFile<'root'> {
@@ -128,13 +128,13 @@ export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): 
   });
 }
 
-/** @param what is wrong, as `the repository is at root v3 already` */
+/** @param what the difference, as `the repository is at root v3 already` */
 export function wrongBase(what: string, facts: Readonly<Record<string, unknown>> = {}): WritError {
   return new WritError('PROPOSAL_BASE', `the proposal is based on another root: ${what}`, { facts });
 }
 
 /**
- * Puts the signatures of copies together that people signed side by side.
+ * Merges the signatures of copies that people signed in parallel.
  * @throws WritError PROPOSAL_CODE when they are copies of different proposals
  */
 export function mergeProposals([first, ...others]: readonly [Proposal, ...Proposal[]]): Proposal {
@@ -155,15 +155,15 @@ export function mergeProposals([first, ...others]: readonly [Proposal, ...Propos
 /** About 100 ms and 32 MB for each guess; see docs/adr/0013. */
 const codeScrypt = { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 };
 
-/** @returns as `3f1a-77c2-90ab-11de`: what people tell each other by voice before they sign */
+/** @returns the code that people compare by voice before they sign, as `3f1a-77c2-90ab-11de` */
 export function proposalCode({ root }: Pick<Proposal, 'root'>): string {
   const digest = createHash('sha256').update(root.signedBytes).digest();
-  // Slow on purpose: whoever swaps the file in the mail has to find another root with this very code.
+  // Slow on purpose. Attack: a person who replaces the mailed file searches for another root with the same code.
   const hex = scryptSync(digest, 'writ root proposal 1', 8, codeScrypt).toString('hex');
   return (hex.match(/.{4}/g) ?? []).join('-');
 }
 
-/** True for the code as a person writes it: in capitals, with spaces, without dashes. */
+/** Ignores upper case, spaces and missing dashes in the typed code. */
 export function isSameCode(code: string, typed: string): boolean {
   return typed.toLowerCase().replace(/[\s-]/g, '') === code.replaceAll('-', '');
 }

@@ -1,5 +1,5 @@
-// Who has signed a proposal, who is missing, and adding a signature. Counts both roots apart: the old one must let
-// go, the new one must be able to act. Only signatures that verify are counted, kept or passed on.
+// Counts the signatures of a proposal, lists the missing signers, and adds signatures. The thresholds of the old and of the
+// new root are counted separately, because hosts require both. Only signatures that verify are counted, kept or passed on.
 import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { MetadataKey, MetadataSignature, ParsedFile, RootSigned } from '../../core/tuf/tuf-metadata.js';
 import { checkedSignature, encodeMetadata, type Signer } from '../keys/signer.js';
@@ -10,13 +10,16 @@ import { type NamedKey, nameIn } from './root-difference.js';
 export type Tallies = ReturnType<typeof tallySignatures>;
 export type Tally = Tallies['old'];
 
-/** A proposal, with the root that the reader trusts as its base. */
+/** A proposal with its base, which the reader trusts. */
 export interface TrustedProposal {
   readonly proposal: Proposal;
   readonly base: ParsedFile<'root'>;
 }
 
-/** @returns who has signed and who has not, by the old root and by the new one; only signatures that verify count */
+/**
+ * @returns the keys that have signed and those that have not, for the old root and for the new one; only valid signatures
+ *   count
+ */
 export function tallySignatures(trusted: TrustedProposal) {
   const { base, proposal } = trusted;
   const next = proposal.root.signed;
@@ -42,12 +45,12 @@ export function isComplete({ old, next }: Tallies): boolean {
   return old.signed.length >= old.threshold && next.signed.length >= next.threshold;
 }
 
-/** @returns who may still sign and is needed, by name; empty when both thresholds are reached */
-export function whoIsMissing({ old, next }: Tallies): { count: number; of: readonly NamedKey[] }[] {
+/** @returns the signers that are still needed, by name; empty when both thresholds are reached */
+export function listMissingSigners({ old, next }: Tallies): { count: number; of: readonly NamedKey[] }[] {
   const need = (tally: Tally): number => Math.max(tally.threshold - tally.signed.length, 0);
   const both = old.missing.filter(({ keyId: id }) => next.missing.some((one) => one.keyId === id));
   const most = Math.max(need(old), need(next));
-  // One person often counts for both roots; where such are enough, they are the shortest way.
+  // Signers that count for both roots are listed alone where they are enough, because fewer people have to sign then.
   if (need(old) > 0 && need(next) > 0 && both.length >= most) return [{ count: most, of: both }];
   return [
     { count: need(old), of: old.missing },
@@ -55,14 +58,14 @@ export function whoIsMissing({ old, next }: Tallies): { count: number; of: reado
   ].filter(({ count }) => count > 0);
 }
 
-/** @returns the name; with the beginning of the key id where one person has an old and a new key, as either may be meant */
+/** @returns the name, with the first characters of the key id where one name has an old and a new key */
 export function labelOf({ old, next }: Tallies, { keyId: id, name }: NamedKey): string {
   const all = [old, next].flatMap(({ signed, missing }) => [...signed, ...missing]);
   const isShared = all.some((one) => one.name === name && one.keyId !== id);
   return isShared ? `${name} (${shortKeyId(id)})` : name;
 }
 
-/** @returns the signatures that verify under a root key of the base or of the proposed root, one a key */
+/** @returns the valid signatures by root keys of the base or of the proposed root, one for each key */
 export function validSignatures({ base, proposal }: TrustedProposal): MetadataSignature[] {
   const keys = signingKeys({ base, proposal });
   const seen = new Set<string>();
@@ -89,7 +92,8 @@ export function signingKeys({ base, proposal }: TrustedProposal): ReadonlyMap<st
 }
 
 /**
- * @returns the proposal with a signature of each signer that has none there, and whose they are
+ * Adds a signature of each signer that has not signed yet.
+ * @returns the new proposal and the added signatures
  * @throws WritError SIGNER_FAILED, SIGNER_WRONG, SIGNATURE_DISAGREEMENT
  */
 export async function addSignatures(
@@ -109,7 +113,7 @@ export async function addSignatures(
   return { proposal: withSignatures(proposal, signatures), added };
 }
 
-/** @returns the proposal with these signatures and no others */
+/** @returns the proposal with exactly these signatures */
 export function withSignatures(proposal: Proposal, signatures: readonly MetadataSignature[]): Proposal {
   const bytes = encodeMetadata({ signatures, signed: proposal.root.signed });
   return { ...proposal, root: { ...proposal.root, signatures, bytes } };

@@ -1,5 +1,5 @@
-// Makes the proposal of a next root from the repository as it is, and opens the keys that sign one. Only the chain
-// of roots is read: a repository that has expired, or lost its other roles, can still be rotated.
+// Creates the proposal of a next root, and opens the keys that sign one. Reads only the chain of roots, so that the root of
+// a repository with expired or lost roles can still be rotated.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -8,7 +8,7 @@ import { parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { createExternalSigner, type ExternalCommand } from '../keys/external-signer.js';
-import { keyFilesIn, keyIdOf, openKey, type PassphraseSource } from '../keys/key-directory.js';
+import { keyFilesIn, keyIdOfFile, openKey, type PassphraseSource } from '../keys/key-directory.js';
 import { type KeyFile, readKeyFile } from '../keys/key-file.js';
 import { encodeMetadata, type Signer } from '../keys/signer.js';
 import { layoutOf, readRepositoryFile } from '../repository/repository-layout.js';
@@ -17,14 +17,14 @@ import { encodeProposal, type Proposal, rootDigest } from './proposal-file.js';
 import { signingKeys, type TrustedProposal, validSignatures } from './proposal-signatures.js';
 import { changeRoot, type RootChange } from './root-change.js';
 import { nameIn } from './root-difference.js';
-import { judgeRoot, requireSane } from './root-rules.js';
+import { judgeRoot, requireAllowedChange } from './root-rules.js';
 
 export interface ProposeOptions {
   readonly repository: string;
-  /** Where the proposer's copy of the root lies. */
+  /** The directory with the proposer's copy of the root. */
   readonly keysDirectory?: string | undefined;
   readonly change: RootChange;
-  /** Whether what is only dangerous was said on purpose. */
+  /** `accepted`: the operator confirmed the dangerous changes. */
   readonly danger: 'refused' | 'accepted';
   readonly clock: Clock;
 }
@@ -32,7 +32,7 @@ export interface ProposeOptions {
 /** @throws WritError ROOT_CHANGE_REFUSED, REPOSITORY_INVALID; nothing is written */
 export function proposeRoot(options: ProposeOptions): TrustedProposal {
   const layout = layoutOf(options.repository);
-  // From the first root on, so that a signer with any root of the chain can follow.
+  // The complete chain, so that a signer with any root of the chain can follow.
   const { roots } = readRoots(layout);
   const base = readRoots(layout, options.keysDirectory).roots.at(-1);
   const newest = roots.at(-1);
@@ -41,15 +41,16 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
       facts: { directory: options.repository },
     });
   }
-  // By the maker's own clock: no floor binds a root, and one that was made ahead must not make all after it end late.
+  // Uses the local clock, because roots have no lower bound of the time. A root signed ahead would otherwise make all later
+  // roots expire late.
   const signed = changeRoot(base.signed, options.change, options.clock.nowMs());
-  requireSane(judgeRoot(base.signed, signed), { danger: options.danger });
-  // What we could not read ourselves must not be mailed.
+  requireAllowedChange(judgeRoot(base.signed, signed), { danger: options.danger });
+  // Do not mail a root that this program could not read.
   const root = parseEnvelope(encodeMetadata({ signatures: [], signed }), 'root');
   return { base, proposal: { root, baseDigest: rootDigest(base), chain: roots } };
 }
 
-/** @throws WritError USAGE when the file is there already, DISK_* */
+/** @throws WritError USAGE when the file exists, DISK_* */
 export function writeNewProposal(path: string, proposal: Proposal, durableFs: DurableFs): void {
   if (fs.existsSync(path)) {
     throw new WritError('USAGE', `${path} exists, and may contain signatures`, {
@@ -59,13 +60,13 @@ export function writeNewProposal(path: string, proposal: Proposal, durableFs: Du
   replaceProposal(path, proposal, durableFs);
 }
 
-/** One rename: signatures that people gave are never lost halfway. @throws WritError DISK_* */
+/** Replaces the file by one rename, so that a crash loses no signature. @throws WritError DISK_* */
 export function replaceProposal(path: string, proposal: Proposal, durableFs: DurableFs): void {
   durableFs.writeFile('proposal', path, encodeProposal(proposal), 0o644);
 }
 
-/** What a signer brings: files of keys, a directory of them, or commands. */
-export interface SigningHand {
+/** The keys that a signer provides: key files, a key directory, or signing commands. */
+export interface ProvidedKeys {
   readonly keyFiles: readonly string[];
   readonly keysDirectory?: string | undefined;
   readonly external: readonly ExternalCommand[];
@@ -73,30 +74,31 @@ export interface SigningHand {
 }
 
 /**
- * Opens the root keys that have not signed yet; a passphrase is asked for those only.
- * @returns the signers, and the key ids at hand that have signed before
- * @throws WritError KEYS_MISSING when nothing of the hand may sign, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG
+ * Opens the root keys that have not signed yet, and asks for the passphrases of these only.
+ * @returns the signers, and the ids of the available keys that have signed before
+ * @throws WritError KEYS_MISSING when none of the available keys may sign, KEY_UNREADABLE, PASSPHRASE_NEEDED,
+ *   PASSPHRASE_WRONG
  */
 export async function openSigners(
   trusted: TrustedProposal,
-  hand: SigningHand,
+  provided: ProvidedKeys,
 ): Promise<{ readonly signers: readonly Signer[]; readonly already: readonly string[] }> {
   const keys = signingKeys(trusted);
   const signed = new Set(validSignatures(trusted).map(({ keyid }) => keyid));
-  const files = filesOf(hand).filter((file) => keys.has(keyIdOf(file)));
-  const external = hand.external
+  const files = filesOf(provided).filter((file) => keys.has(keyIdOfFile(file)));
+  const external = provided.external
     .filter((command) => command.serves('root'))
     .map((command) => createExternalSigner(command, { role: 'root', keys: [...keys.values()] }));
   if (files.length + external.length === 0) throw noSigner(trusted);
-  const already = files.map(keyIdOf).filter((id) => signed.has(id));
+  const already = files.map(keyIdOfFile).filter((id) => signed.has(id));
   const signers: Signer[] = [];
-  for (const file of files.filter((one) => !signed.has(keyIdOf(one)))) {
-    signers.push(await openKey(file, hand.passphrases));
+  for (const file of files.filter((one) => !signed.has(keyIdOfFile(one)))) {
+    signers.push(await openKey(file, provided.passphrases));
   }
   return { signers: [...signers, ...external], already };
 }
 
-function filesOf({ keyFiles, keysDirectory }: SigningHand): KeyFile[] {
+function filesOf({ keyFiles, keysDirectory }: ProvidedKeys): KeyFile[] {
   const named = keyFiles.map((path) => {
     const file = readKeyFile(path);
     if (file !== undefined) return file;
@@ -119,16 +121,16 @@ function noSigner(trusted: TrustedProposal): WritError {
 }
 
 /**
- * Finds the root that a signer trusts by itself: the file named, else the copy beside the keys, else that of a
- * repository at hand.
+ * Finds the root that a signer trusts: the given file, else the copy in the key directory, else the newest root of the
+ * given repository.
  * @throws WritError USAGE when there is none, REPOSITORY_INVALID
  */
 export function findAnchor(
-  { keysDirectory, keyFiles }: Pick<SigningHand, 'keyFiles' | 'keysDirectory'>,
+  { keysDirectory, keyFiles }: Pick<ProvidedKeys, 'keyFiles' | 'keysDirectory'>,
   { root, repository }: { readonly root?: string | undefined; readonly repository?: string | undefined },
 ): Uint8Array {
-  const beside = keysDirectory ?? (keyFiles[0] === undefined ? undefined : dirname(keyFiles[0]));
-  const paths = root !== undefined ? [root] : beside === undefined ? [] : [join(beside, anchorName)];
+  const directory = keysDirectory ?? (keyFiles[0] === undefined ? undefined : dirname(keyFiles[0]));
+  const paths = root !== undefined ? [root] : directory === undefined ? [] : [join(directory, anchorName)];
   for (const path of paths) {
     const bytes = readRepositoryFile(path, defaultMetadataLimits.maxRootBytes);
     if (bytes !== undefined) return bytes;

@@ -1,5 +1,5 @@
-// From the root of today and what shall be different to the signed part of the next root. Pure; whether the result
-// makes sense is root-rules' to say, and signing it is the people's.
+// Builds the signed part of the next root from the current root and the requested changes. Pure. root-rules judges the
+// result.
 import { WritError } from '../../core/errors.js';
 import { type RootSigned, specVersion, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
@@ -12,12 +12,12 @@ import {
   type WithWrit,
 } from '../repository/metadata-content.js';
 
-/** What shall be different; nothing at all is a re-sign: a new version, and a new life. */
+/** The requested changes. Without any, the root is re-signed: a new version with a new validity period. */
 export interface RootChange {
   readonly add: readonly { readonly role: TopLevelRole; readonly key: PublicKey }[];
-  /** By the name in the root, or eight or more digits of the key id. */
+  /** `which` is the name in the root, or at least eight digits of the key id. */
   readonly remove: readonly { readonly role: TopLevelRole; readonly which: string }[];
-  /** The only keys of the role from then on. */
+  /** The keys that replace all keys of the role. */
   readonly replace: readonly { readonly role: TopLevelRole; readonly keys: readonly PublicKey[] }[];
   readonly thresholds: Partial<Readonly<Record<TopLevelRole, number>>>;
   readonly validity: Partial<ValidityPeriods>;
@@ -26,8 +26,8 @@ export interface RootChange {
 export const noChange: RootChange = { add: [], remove: [], replace: [], thresholds: {}, validity: {} };
 
 /**
- * @returns the signed part of the next root; what the base has beside keys and roles stays
- * @throws WritError ROOT_CHANGE_REFUSED for a key that is unknown, or there already
+ * @returns the signed part of the next root; members of the base other than keys and roles are kept
+ * @throws WritError ROOT_CHANGE_REFUSED for an unknown key to remove, or a present key to add
  */
 export function changeRoot(base: RootSigned, change: RootChange, nowMs: number): WithWrit<RootSigned> {
   const names = new Map(signersOf(base));
@@ -50,7 +50,7 @@ export function changeRoot(base: RootSigned, change: RootChange, nowMs: number):
   };
 }
 
-/** @param names gets those of the new keys */
+/** @param names receives the names of the new keys */
 function keysAfter(
   base: RootSigned,
   change: RootChange,

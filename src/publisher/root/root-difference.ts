@@ -1,5 +1,5 @@
-// What a next root changes and who would be in charge, as values: from the signed parts alone, never from a text
-// that came with them. A key that the base knows keeps its name of there. Pure.
+// Compares a next root with its base: the changes, and the keys that each role would have. Uses only the signed parts,
+// never a text that came with them. A key of the base keeps the name that it has there. Pure.
 import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey, signersOf } from '../keys/signer-names.js';
 import { readValidityPeriods } from '../repository/metadata-content.js';
@@ -12,7 +12,7 @@ export interface NamedKey {
 export type RootDifference = ReturnType<typeof compareRoots>;
 export type RoleDifference = ReturnType<typeof compareRole>;
 
-/** @returns what a person has to know before signing `next`: versions, keys, thresholds, lives, names */
+/** @returns the facts that a person must see before signing `next`: versions, keys, thresholds, validity periods, names */
 export function compareRoots(base: RootSigned, next: RootSigned) {
   return {
     version: { before: base.version, after: next.version },
@@ -42,12 +42,12 @@ function compareRole(base: RootSigned, next: RootSigned, role: TopLevelRole) {
   };
 }
 
-/** @returns the name of a key of either root; the base's word counts first */
+/** @returns the name of a key of either root; the name in the base takes precedence */
 export function nameIn(base: RootSigned, next: RootSigned, keyId: string): string {
   return signersOf(base).get(keyId) ?? nameOfKey(next, keyId);
 }
 
-/** The new root gives a known key another name; it is shown under its old one. */
+/** Lists known keys with another name in the new root. They are shown under their old name. */
 function renamedKeys(base: RootSigned, next: RootSigned) {
   const after = signersOf(next);
   return [...signersOf(base)].flatMap(([keyId, name]) => {

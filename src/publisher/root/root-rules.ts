@@ -1,5 +1,5 @@
-// What a next root must not be, and what it may be only on purpose. Asked when a root is proposed, again by
-// everybody who signs it, and again before it is committed: the file in between came by mail. Pure.
+// Judges a next root: changes that are always mistakes, and changes that need a confirmation. Applied at the proposal, by
+// every signer, and before the commit, because the file in between is mailed. Pure.
 
 import { WritError } from '../../core/errors.js';
 import { canonicalJson } from '../../core/text/canonical-json.js';
@@ -7,22 +7,22 @@ import { keyId, publicKeyIdentity } from '../../core/tuf/signature-schemes.js';
 import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { signersOf } from '../keys/signer-names.js';
 
-/** Compares a proposed root with the one it follows. @returns one sentence each, without full stop */
+/** Compares a proposed root with its base. @returns sentences without a full stop */
 export function judgeRoot(base: RootSigned, next: RootSigned) {
   return {
-    /** Nobody can want this. */
+    /** Refused always. */
     mistakes: [
       ...topLevelRoles.flatMap((role) => mistakesOfRole(next, role)),
       ...mistakesOfClasses(next),
       ...mistakesOfForm(base, next),
     ],
-    /** Somebody may want this, and has to say so. */
+    /** Refused without a confirmation. */
     dangers: dangersOf(base, next),
   };
 }
 
 /** @throws WritError ROOT_CHANGE_REFUSED with every reason in its facts */
-export function requireSane(
+export function requireAllowedChange(
   { mistakes, dangers }: ReturnType<typeof judgeRoot>,
   { danger }: { readonly danger: 'refused' | 'accepted' },
 ): void {
@@ -44,22 +44,22 @@ function mistakesOfRole(next: RootSigned, role: TopLevelRole): string[] {
   const names = keyids.flatMap((id) => signersOf(next).get(id) ?? []);
   return [
     ...idle.map((id) => `${role} has a key that can never count, ${id.slice(0, 8)}: remove it`),
-    // One secret would be two signers for whoever counts ids.
+    // Attack: a program that counts key ids would count one secret as two signers.
     ...(distinct.size < known.length ? [`${role} has the same public key twice`] : []),
     ...(threshold > distinct.size
-      ? [`${role} needs ${threshold} signatures and has ${distinct.size} keys: nobody could ever sign it`]
+      ? [`${role} needs ${threshold} signatures and has ${distinct.size} keys: it could never be signed`]
       : []),
     ...(new Set(names).size < names.length ? [`two keys of ${role} have the same name`] : []),
   ];
 }
 
-/** The identity of the public key, if the id is really its own. */
+/** @returns the identity of the public key; undefined where the id does not match the key */
 function identityOf(root: RootSigned, id: string): string | undefined {
   const key = Object.hasOwn(root.keys, id) ? root.keys[id] : undefined;
   return key === undefined || keyId(key) !== id ? undefined : publicKeyIdentity(key);
 }
 
-/** A key that is on a server must not be able to sign what people sign. */
+/** Attack: a thief of a server could sign the offline roles with a key that is also online. */
 function mistakesOfClasses(next: RootSigned): string[] {
   const identities = (roles: readonly TopLevelRole[]): string[] =>
     roles.flatMap((role) => next.roles[role].keyids.flatMap((id) => identityOf(next, id) ?? []));
@@ -85,7 +85,7 @@ const rootMembers = new Set([
 ]);
 const ourMembers = new Set(['signedAt', 'livesMs', 'signers']);
 
-/** What is not shown to the signers must not be in what they sign. */
+/** Refuses members that the signers do not see in the comparison. */
 function mistakesOfForm(base: RootSigned, next: RootSigned): string[] {
   const hidden = [
     ...differing(base, next, rootMembers),
@@ -109,7 +109,7 @@ function writOf(root: RootSigned): object {
   return typeof writ === 'object' && writ !== null ? writ : {};
 }
 
-/** @returns names of members beside those known that the base does not have just so */
+/** @returns names of unknown members with another value than in the base */
 function differing(base: object, next: object, known: ReadonlySet<string>): string[] {
   const before = new Map<string, unknown>(Object.entries(base));
   const same = (name: string, value: unknown): boolean =>

@@ -1,6 +1,6 @@
 // Re-signs a role that lists releases, for `writ sign --role`: only version and expiry change. Also signs the first file of
 // a team, with the releases that were handed over to it.
-import { keysAtHand, missingKeys, requireKeysOf } from '../keys/key-directory.js';
+import { hasAvailableKeys, missingKeys, requireKeysOf } from '../keys/key-directory.js';
 import { markListedReleases, targetsListedBy } from '../repository/listing.js';
 import { metadataName, nextVersionOf, versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
@@ -50,7 +50,7 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
 export function previewResign(role: string, options: ChangeOptions): VersionedRole {
   const state = readStateBeforeLock(options);
   const holder = findRoleHolder(state, role);
-  if (!keysAtHand(options.keys, holder)) throw missingKeys(options.keys, holder);
+  if (!hasAvailableKeys(options.keys, holder)) throw missingKeys(options.keys, holder);
   const version = nextVersionOf(state.layout, role, findLiveVersion(state, role));
   return { ...describe(state, role, options.clock.nowMs()), version };
 }

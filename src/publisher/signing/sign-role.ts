@@ -11,9 +11,9 @@ import {
   type TargetFile,
 } from '../../core/tuf/tuf-metadata.js';
 import {
+  hasAvailableKeys,
   holderOf,
   type KeyDirectory,
-  keysAtHand,
   missingKeys,
   openKeysOf,
   type RoleHolder,
@@ -53,7 +53,7 @@ export async function requireRoleSigners(
   const holder = findRoleHolder(state, role);
   const signers = await openKeysOf(keys, holder);
   if (signers !== undefined) return signers;
-  const canDelegate = role !== 'targets' && keysAtHand(keys, findRoleHolder(state, 'targets'));
+  const canDelegate = role !== 'targets' && hasAvailableKeys(keys, findRoleHolder(state, 'targets'));
   throw missingKeys(keys, holder, canDelegate ? endHint(role) : undefined);
 }
 

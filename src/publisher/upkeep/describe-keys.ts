@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
 import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
-import { keyFilesIn, keyIdOf } from '../keys/key-directory.js';
+import { keyFilesIn, keyIdOfFile } from '../keys/key-directory.js';
 import { readKeyFile } from '../keys/key-file.js';
 import { signersOf } from '../keys/signer-names.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
@@ -38,7 +38,7 @@ function describe(path: string, holders: readonly Holders[]) {
   try {
     const file = readKeyFile(path);
     if (file === undefined) return undefined;
-    const keyId = keyIdOf(file);
+    const keyId = keyIdOfFile(file);
     const names = holders.flatMap(({ signed }) => signersOf(signed).get(keyId) ?? []);
     const roles = holders.flatMap((holder) => holder.roles.filter(({ keyids }) => keyids.includes(keyId)));
     return {

@@ -19,11 +19,11 @@ import {
 import {
   findAnchor,
   openSigners,
+  type ProvidedKeys,
   replaceProposal,
-  type SigningHand,
 } from '../../../publisher/root/propose-root.js';
 import { nameIn } from '../../../publisher/root/root-difference.js';
-import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
+import { judgeRoot, requireAllowedChange } from '../../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
@@ -92,7 +92,7 @@ export const command: CommandDefinition<SignFlags> = {
     const anchor = findAnchor(hand, { root: at(flags.root), repository: at(flags.repository) });
     const trusted = { proposal: received, base: trustBase(received, anchor) };
     const next = received.root.signed;
-    requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
+    requireAllowedChange(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
     if (flags.dryRun) return preview(trusted, file);
     show(trusted, context);
     const signed = await signIfWanted(trusted, hand, flags, context);
@@ -115,7 +115,7 @@ function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
   });
 }
 
-function handOf(flags: SignFlags, context: CommandContext): SigningHand {
+function handOf(flags: SignFlags, context: CommandContext): ProvidedKeys {
   const keyFiles = (flags.key ?? []).map(context.at);
   keyFiles.forEach(requireOwnKeyFile);
   return {
@@ -158,7 +158,7 @@ function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
 /** @returns the proposal after this command, and the ids of the available keys that signed it now or before */
 async function signIfWanted(
   trusted: TrustedProposal,
-  hand: SigningHand,
+  hand: ProvidedKeys,
   flags: SignFlags,
   context: CommandContext,
 ) {

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { keysAtHand, openKeysOf, type RoleHolder } from '../../../../src/publisher/keys/key-directory.js';
+import {
+  hasAvailableKeys,
+  openKeysOf,
+  type RoleHolder,
+} from '../../../../src/publisher/keys/key-directory.js';
 import { createKeyFile, newSeed } from '../../../../src/publisher/keys/key-file.js';
 import { createSigner } from '../../../../src/publisher/keys/signer.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
@@ -49,8 +53,8 @@ describe('the keys of a role', () => {
     using dir = tempDir();
     const role = holder(dir, 'edge', ['edge.key', 'other.pub']);
     const needsBoth = { ...role, role: { ...role.role, threshold: 2 } };
-    assert.equal(keysAtHand({ path: dir.path, passphrases }, role), true);
-    assert.equal(keysAtHand({ path: dir.path, passphrases }, needsBoth), false);
+    assert.equal(hasAvailableKeys({ path: dir.path, passphrases }, role), true);
+    assert.equal(hasAvailableKeys({ path: dir.path, passphrases }, needsBoth), false);
   });
 
   it('are requested from a command only where no file has them', async () => {

@@ -19,9 +19,9 @@ import {
 } from '../../../../src/publisher/root/proposal-file.js';
 import {
   isComplete,
+  listMissingSigners,
   tallySignatures,
   validSignatures,
-  whoIsMissing,
 } from '../../../../src/publisher/root/proposal-signatures.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -194,7 +194,7 @@ describe('the missing signers of a proposal', () => {
   });
 
   it('is named for each root where too few people count for both', () => {
-    const missing = whoIsMissing({ old: tally('', 'ab'), next: tally('', 'bc') });
+    const missing = listMissingSigners({ old: tally('', 'ab'), next: tally('', 'bc') });
     assert.deepEqual(
       missing.map(({ count, of }) => [count, of.map(({ name }) => name).join('')]),
       [
@@ -213,7 +213,7 @@ describe('the missing signers of a proposal', () => {
       add: [{ role: 'root', key: carol }],
     });
     const names = (given: Proposal): unknown =>
-      whoIsMissing(tallySignatures({ base: made.base, proposal: given })).map(({ count, of }) => [
+      listMissingSigners(tallySignatures({ base: made.base, proposal: given })).map(({ count, of }) => [
         count,
         of.map(({ name }) => name),
       ]);

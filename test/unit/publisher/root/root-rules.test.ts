@@ -9,7 +9,7 @@ import { metadataKey } from '../../../../src/publisher/keys/signer.js';
 import { signersOf } from '../../../../src/publisher/keys/signer-names.js';
 import { changeRoot, noChange, type RootChange } from '../../../../src/publisher/root/root-change.js';
 import { compareRoots } from '../../../../src/publisher/root/root-difference.js';
-import { judgeRoot, requireSane } from '../../../../src/publisher/root/root-rules.js';
+import { judgeRoot, requireAllowedChange } from '../../../../src/publisher/root/root-rules.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { newKey } from '../../../kit/repository/ceremony.js';
@@ -163,7 +163,7 @@ describe('a mistake in a next root', () => {
       const bent = { ...next, ...bend(next, keys) } as RootSigned;
       const verdict = judgeRoot(base, bent);
       assert.notDeepEqual(verdict.mistakes, []);
-      throwsCode('ROOT_CHANGE_REFUSED', () => requireSane(verdict, { danger: 'accepted' }));
+      throwsCode('ROOT_CHANGE_REFUSED', () => requireAllowedChange(verdict, { danger: 'accepted' }));
     });
   }
 });
@@ -196,8 +196,8 @@ describe('a danger in a next root', () => {
       const base = startingPoint(dir);
       const verdict = judgeRoot(base, change(base, given));
       assert.deepEqual(verdict.mistakes, []);
-      throwsCode('ROOT_CHANGE_REFUSED', () => requireSane(verdict, { danger: 'refused' }));
-      requireSane(verdict, { danger: 'accepted' });
+      throwsCode('ROOT_CHANGE_REFUSED', () => requireAllowedChange(verdict, { danger: 'refused' }));
+      requireAllowedChange(verdict, { danger: 'accepted' });
     });
   }
 
