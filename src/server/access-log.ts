@@ -1,5 +1,5 @@
-// One structured line a request, however it ended, and the same facts for the metrics. Headers are never
-// logged: a proxy's credentials may be in them.
+// Logs one structured line for each request, complete or not, and reports the same facts to the metrics. Headers are never
+// logged, because they may contain a proxy's credentials.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../platform/telemetry/log.js';
 import type { Clock } from '../platform/time/clock.js';
@@ -8,14 +8,14 @@ import type { RequestPath } from './files/request-path.js';
 export interface RequestRecord {
   readonly route: RequestPath['kind'];
   readonly method: string;
-  /** As it came, cut at maxLoggedCharacters. */
+  /** The request target as received, cut at maxLoggedCharacters. */
   readonly path: string;
   readonly status: number;
-  /** Headers and body, as far as they were handed to the socket. */
+  /** The bytes of headers and body that were written to the socket. */
   readonly bytes: number;
   readonly durationMs: number;
   readonly remote: string;
-  /** False when the client went away before the end. */
+  /** False when the client disconnected before the end. */
   readonly complete: boolean;
 }
 
@@ -24,31 +24,32 @@ export type RequestObserver = (record: RequestRecord) => void;
 const maxLoggedCharacters = 256;
 
 export interface RequestTracker {
-  /** Calls the observers once, when the answer is out or the connection gone. */
+  /** Calls the observers once, after the response is sent or the connection is closed. */
   track(request: IncomingMessage, response: ServerResponse, route: RequestPath['kind']): void;
-  /** Resolves when no request is under way: the last ones are then logged. */
+  /** Resolves when no request is active; the last ones are logged then. */
   idle(): Promise<void>;
 }
 
 export function createRequestTracker(clock: Clock, observers: readonly RequestObserver[]): RequestTracker {
-  let underWay = 0;
+  let activeCount = 0;
   let waiting: (() => void)[] = [];
   const ended = (record: RequestRecord): void => {
     for (const observe of observers) observe(record);
-    underWay -= 1;
-    if (underWay > 0) return;
+    activeCount -= 1;
+    if (activeCount > 0) return;
     for (const resolve of waiting) resolve();
     waiting = [];
   };
   return {
     track: (request, response, route) => {
-      underWay += 1;
+      activeCount += 1;
       const { socket, method = '', url = '' } = request;
       const remote = socket.remoteAddress ?? '';
       const startedMs = clock.monotonicMs();
       const writtenBefore = socket.bytesWritten;
-      // 'close' comes after every end, an aborted download included; 'finish' would not. It comes because this answer has
-      // its socket (answer-in-turn): one that waits for it does not learn that the connection is gone.
+      // 'close' follows every end, including an aborted download, and 'finish' does not. It is emitted because this
+      // response has its socket (answer-in-turn). A response that waits for a socket does not learn that the connection is
+      // closed.
       response.on('close', () =>
         ended({
           route,
@@ -62,7 +63,7 @@ export function createRequestTracker(clock: Clock, observers: readonly RequestOb
         }),
       );
     },
-    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    idle: () => (activeCount === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
 }
 

@@ -1,5 +1,5 @@
-// One request from its first byte to its answer: what is refused, which file is meant, what is said.
-// Sockets are listener's, and the life of the server is server's.
+// Handles one HTTP request: checks it, finds the requested file, and sends the response. The listener manages sockets;
+// server.ts starts and stops the server.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -14,14 +14,14 @@ import { parseRequestPath, type RequestPath } from './files/request-path.js';
 import { sendAbsent, sendImmutable, sendLive } from './files/send-file.js';
 import { openServedFile } from './files/served-file.js';
 import { judgeHealth } from './health.js';
-import type { RepositoryView } from './resign/repository-view.js';
+import type { ServedRepository } from './resign/repository-view.js';
 import type { Resigner } from './resign/resigner.js';
 import type { ServerMetrics } from './server-metrics.js';
 
 interface AppParts {
   readonly repository: string;
   readonly timestamp: LiveFile;
-  readonly view: RepositoryView;
+  readonly view: ServedRepository;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -34,15 +34,15 @@ interface AppParts {
 
 export interface App {
   readonly handler: RequestListener;
-  /** What never became a request: not HTTP, too many headers, or too slow. */
+  /** Responds to bytes that are not an acceptable request: not HTTP, too many headers, or too slow. */
   refuseMalformed(error: Error, socket: Socket): void;
-  /** CONNECT, which node:http gives to no handler: its connection would end without an answer. */
+  /** Refuses CONNECT. node:http passes it to no handler, and the connection would end without a response. */
   refuseConnect(request: IncomingMessage, socket: Duplex): void;
-  /** From now on every request is answered that the server ends. */
-  takeNothingNew(): void;
+  /** Responds to all further requests that the server is stopping. */
+  refuseNewRequests(): void;
 }
 
-export function createApp(parts: AppParts): App {
+export function createServerApp(parts: AppParts): App {
   const { log, limits, tracker } = parts;
   let isEnding = false;
   return {
@@ -52,7 +52,7 @@ export function createApp(parts: AppParts): App {
       tracker.track(request, response, path.kind);
       const refusal = isEnding ? ending : refusalOf(request, limits);
       if (refusal !== undefined) {
-        // What was refused may be followed by a body that nobody reads.
+        // The connection is closed, because an unread body may follow a refused request.
         return answerText(
           response,
           refusal.status,
@@ -74,24 +74,24 @@ export function createApp(parts: AppParts): App {
     },
     refuseMalformed: (error, socket) => refuseMalformed(error, socket, parts),
     refuseConnect: (_request, socket) => refuseConnect(socket as Socket, parts),
-    takeNothingNew: () => {
+    refuseNewRequests: () => {
       isEnding = true;
     },
   };
 }
 
-/** A cache may believe for this long that there is no next root: a rotation is seen at most that much later. */
+/** How long a cache may keep the absence of the next root. Hosts learn of a root rotation at most that much later. */
 const nextRootMaxAgeSeconds = 5;
 
-interface Asked {
+interface RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly parts: AppParts;
-  /** Below the repository; empty for what is not a file of it. */
+  /** The path below the repository; empty for addresses that are not a file of it. */
   readonly file: string;
 }
 
-type Answer = (asked: Asked) => Promise<void> | undefined;
+type Answer = (asked: RequestContext) => Promise<void> | undefined;
 
 const answers: Readonly<Record<RequestPath['kind'], Answer>> = {
   timestamp: answerTimestamp,
@@ -103,29 +103,29 @@ const answers: Readonly<Record<RequestPath['kind'], Answer>> = {
   none: ({ response }) => void sendAbsent(response, 0),
 };
 
-function answerFile({ request, response, parts, file }: Asked, absentForSeconds: number): undefined {
+function answerFile({ request, response, parts, file }: RequestContext, absentForSeconds: number): undefined {
   const opened = openServedFile(parts.repository, file);
   if (opened === undefined) sendAbsent(response, absentForSeconds);
   else sendImmutable(request, response, opened, file);
 }
 
-function answerTimestamp({ request, response, parts }: Asked): undefined {
+function answerTimestamp({ request, response, parts }: RequestContext): undefined {
   const { timestamp, resigner, view } = parts;
-  // A publish without the online keys changes the directory: the first host to ask starts the signing.
+  // A publish without the online keys changes the directory. The first request of a host after it starts the signing.
   if (resigner !== undefined && view.changed()) resigner.wake();
   const live = timestamp.read();
   if (live === undefined) sendAbsent(response, 0);
   else sendLive(request, response, live);
 }
 
-function answerHealth({ response, parts: { view, clock, resigner } }: Asked): undefined {
+function answerHealth({ response, parts: { view, clock, resigner } }: RequestContext): undefined {
   const resign = resigner?.status();
   const nowMs = clock.nowMs();
   const health = judgeHealth({ state: view.current(), nowMs, resign });
   answerNow(response, health.status === 'critical' ? 503 : 200, jsonText, JSON.stringify(health));
 }
 
-async function answerMetrics({ response, parts: { view, clock, metrics } }: Asked): Promise<void> {
+async function answerMetrics({ response, parts: { view, clock, metrics } }: RequestContext): Promise<void> {
   const text = await metrics.text(view.current(), clock.nowMs());
   answerNow(response, 200, metrics.contentType, text);
 }
@@ -163,7 +163,7 @@ function refusalOf(
 ): Refusal | undefined {
   if (method !== 'GET' && method !== 'HEAD') return notAllowed;
   if (Buffer.byteLength(url) > limits.maxUrlBytes) return tooLong;
-  // Behind those that are read a body could be announced unseen.
+  // A header beyond the limit is not parsed, and could announce a body.
   if (rawHeaders.length > 2 * limits.maxHeaders) return tooMany;
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   return hasBody ? noBodies : undefined;
@@ -172,12 +172,12 @@ function refusalOf(
 function refuseConnect(socket: Socket, { log, listener }: AppParts): void {
   log.info({ remote: socket.remoteAddress ?? '' }, 'CONNECT refused');
   socket.on('error', () => undefined);
-  sayLast(socket, '405 Method Not Allowed\r\nAllow: GET, HEAD', listener);
+  writeLastResponse(socket, '405 Method Not Allowed\r\nAllow: GET, HEAD', listener);
   socket.destroySoon();
 }
 
-/** Not amid an answer: there it would be taken for bytes of the file. */
-function sayLast(socket: Socket, status: string, listener: Listener): void {
+/** Writes a last response, but not during another one, because the client would take it for bytes of the file. */
+function writeLastResponse(socket: Socket, status: string, listener: Listener): void {
   const mayAnswer = socket.writable && !listener.isAnswering(socket);
   if (mayAnswer) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
@@ -192,10 +192,10 @@ function refuseMalformed(
   socket: Socket,
   { log, listener }: AppParts,
 ): void {
-  // Its request, if there was one, is in the log as not complete.
+  // The access log has recorded the request, if there was one, as not complete.
   if (error.code === 'ECONNRESET') return void socket.destroy();
   const status = statusOfClientError[error.code ?? ''] ?? '400 Bad Request';
   log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
-  sayLast(socket, status, listener);
+  writeLastResponse(socket, status, listener);
   socket.destroy(error);
 }

@@ -1,9 +1,9 @@
-// The answer of /healthz: is this repository readable, and will hosts still accept it? Pure.
-// `critical` (503) only for what a host would refuse now; what a person has to do in time is a warning.
+// Judges the repository for /healthz: whether it is readable, and whether hosts still accept it. Pure. `critical` (503) is
+// only for metadata that hosts would refuse now. A task for an operator is a warning.
 import type { ErrorCode } from '../core/errors.js';
 import type { ServerStateCode } from '../core/status/host-health.js';
 import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
-import type { RepositoryState, RoleState } from './resign/repository-view.js';
+import type { RoleState, ServedState } from './resign/repository-view.js';
 import { type ResignStatus, setAsideText } from './resign/resigner.js';
 
 interface HealthReason {
@@ -21,11 +21,11 @@ export interface Health {
   readonly lastResign?: string;
 }
 
-/** Roles that people sign: they need days, not hours. */
+/** Operators sign these roles, and need days, not hours. */
 const offlineWarningMs = 14 * 86_400_000;
 
 interface HealthInput {
-  readonly state: RepositoryState;
+  readonly state: ServedState;
   readonly nowMs: number;
   /** Absent without online keys. */
   readonly resign?: ResignStatus | undefined;
@@ -50,15 +50,15 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
   };
 }
 
-/** Hosts go by the time that was signed where it is later than theirs. */
-function judgedAtMs({ roles }: RepositoryState, nowMs: number): number {
-  return Math.max(nowMs, roles.timestamp?.saidAtMs ?? 0);
+/** Hosts use the signed time where it is later than that of their clock. */
+function judgedAtMs({ roles }: ServedState, nowMs: number): number {
+  return Math.max(nowMs, roles.timestamp?.recordedAtMs ?? 0);
 }
 
-/** As much as hosts let a clock differ before they report it. */
+/** Hosts tolerate this difference of clocks without a report. */
 const toleratedSkewMs = 60_000;
 
-function aheadReason(state: RepositoryState, nowMs: number): HealthReason[] {
+function aheadReason(state: ServedState, nowMs: number): HealthReason[] {
   const signedAtMs = judgedAtMs(state, nowMs);
   if (signedAtMs - nowMs <= toleratedSkewMs) return [];
   const message = `signed while a clock was ahead, at ${new Date(signedAtMs).toISOString()}: hosts see no expiry before; replace the timestamp key`;
@@ -78,16 +78,16 @@ function expiryReason(
   }
   const warnBelowMs = online ? (expiresMs - signedAtMs) / 4 : offlineWarningMs;
   if (leftMs >= warnBelowMs) return [];
-  const byWhom =
+  const remedy =
     online && resign === undefined ? `, and this server has no online keys: ${refreshElsewhere}` : '';
-  const message = `${role} expires ${new Date(expiresMs).toISOString()}${byWhom}`;
+  const message = `${role} expires ${new Date(expiresMs).toISOString()}${remedy}`;
   return [{ level: 'warning', code: 'EXPIRES_SOON', message }];
 }
 
-/** What a server without keys, a mirror too, says of its timestamp. */
+/** The hint for a server without keys, such as a mirror, about its timestamp. */
 const refreshElsewhere = 'writ refresh where they are';
 
-function resignReasons(state: RepositoryState, resign: ResignStatus | undefined): HealthReason[] {
+function resignReasons(state: ServedState, resign: ResignStatus | undefined): HealthReason[] {
   if (resign === undefined) {
     if (state.pending.length === 0) return [];
     const message = `${state.pending.join(', ')} published but not signed into the snapshot: writ refresh`;
@@ -98,7 +98,7 @@ function resignReasons(state: RepositoryState, resign: ResignStatus | undefined)
     setAside === undefined
       ? []
       : [{ level: 'warning', code: 'PUBLISH_PENDING', message: setAsideText(setAside.files) }];
-  return [...waiting, ...failureReasons(resign, lastsUntil(state))];
+  return [...waiting, ...failureReasons(resign, describeDeadline(state))];
 }
 
 function failureReasons(resign: ResignStatus, until: string): HealthReason[] {
@@ -111,8 +111,8 @@ function failureReasons(resign: ResignStatus, until: string): HealthReason[] {
   return [{ level: 'warning', code, message: `re-signing would fail: ${message}${until}` }];
 }
 
-/** By when somebody has to do something about it. */
-function lastsUntil({ roles: { timestamp, snapshot } }: RepositoryState): string {
+/** @returns a text with the time until which an operator must act; empty where it is unknown */
+function describeDeadline({ roles: { timestamp, snapshot } }: ServedState): string {
   const ends = [timestamp, snapshot].flatMap((one) => (one === undefined ? [] : [one.expiresMs]));
   if (ends.length === 0) return '';
   return `; hosts take nothing new after ${new Date(Math.min(...ends)).toISOString()}`;

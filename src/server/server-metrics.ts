@@ -1,16 +1,16 @@
-// What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
+// The metrics of the server. Label values come from fixed sets, so that a client cannot create new ones.
 
 import { type RefusedConnection, refusalReasons } from '../platform/serve/refused-connection.js';
 import type { Metrics } from '../platform/telemetry/metrics.js';
 import type { RequestRecord } from './access-log.js';
-import type { RepositoryState } from './resign/repository-view.js';
+import type { ServedState } from './resign/repository-view.js';
 
 export interface ServerMetrics {
   request(record: RequestRecord): void;
   refused(refused: Pick<RefusedConnection, 'reason'>): void;
   resign(result: 'success' | 'failure'): void;
-  /** Prometheus' text, with the repository as it is now. */
-  text(state: RepositoryState, nowMs: number): Promise<string>;
+  /** The metrics in the Prometheus text format, with the current state of the repository. */
+  text(state: ServedState, nowMs: number): Promise<string>;
   readonly contentType: string;
 }
 

@@ -1,6 +1,5 @@
-// `writ serve` as a function: a repository directory over HTTP, read-only. Puts the parts together and owns
-// the life of the server: start, reload of certificates, end. It writes nothing; the online keys, where it has
-// them, are behind the OnlineSigner it is given.
+// `writ serve` as a function: serves a repository directory read-only over HTTP. Composes the parts, starts and stops the
+// server, and reloads certificates. Writes nothing itself; only the OnlineSigner has access to online keys.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../core/errors.js';
@@ -16,42 +15,45 @@ import { createMetrics, type MetricsOptions } from '../platform/telemetry/metric
 import { silentLog } from '../platform/telemetry/silent-log.js';
 import { type Clock, systemClock } from '../platform/time/clock.js';
 import { accessLog, createRequestTracker } from './access-log.js';
-import { createApp } from './app.js';
+import { createServerApp } from './app.js';
 import { createLiveFile } from './files/live-file.js';
 import { createRepositoryView } from './resign/repository-view.js';
 import { createResigner, type OnlineSigner } from './resign/resigner.js';
 import { createServerMetrics } from './server-metrics.js';
 
 export interface ServerOptions {
-  /** The directory that `writ init` made. */
+  /** The directory that `writ init` created. */
   readonly repository: string;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly tls?: TlsFiles;
-  /** With it, the server keeps snapshot and timestamp fresh. */
+  /** With a signer, the server re-signs snapshot and timestamp before they expire. */
   readonly signer?: OnlineSigner;
-  /** How often a server with a signer looks at the directory by itself; default 10 s. */
+  /** The interval in which a server with a signer checks the directory without a request; default 10 s. */
   readonly watchEveryMs?: number;
-  /** Default: silent. */
+  /** Silent by default. */
   readonly log?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<ServerLimits>;
-  /** Addresses that bring the connections of many clients: no number is asked of them. */
+  /**
+   * Addresses of proxies with the connections of many clients; the limit of connections for each address does not apply to
+   * them.
+   */
   readonly proxies?: readonly string[];
-  /** Default: those of Writ only. */
+  /** By default only the metrics of Writ. */
   readonly processMetrics?: MetricsOptions['process'];
 }
 
 export interface RunningServer {
-  /** Without a slash at its end, as `http://127.0.0.1:8080`. */
+  /** Without a trailing slash, as `http://127.0.0.1:8080`. */
   readonly url: string;
   /**
-   * Reads certificate and key again; without TLS it does nothing.
+   * Reads certificate and key again; does nothing without TLS.
    * @throws WritError TLS_INVALID; the old pair stays in use
    */
   reloadTls(): void;
-  /** Takes no more requests, lets those under way finish until closeDeadlineMs, then cuts them off. */
+  /** Accepts no more requests, lets active ones finish until closeDeadlineMs, then closes their connections. */
   close(): Promise<void>;
 }
 
@@ -83,7 +85,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const resigner = signer && createResigner({ view, clock, log, signer, watchEveryMs, onResult });
   const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
   const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener, resigner };
-  const app = createApp(parts);
+  const app = createServerApp(parts);
   const server = listener
     .createServer(app.handler)
     .on('clientError', app.refuseMalformed)
@@ -91,16 +93,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const over = new AbortController();
   const watching = listener.watchPace(clock, over.signal);
   const end = async (): Promise<void> => {
-    app.takeNothingNew();
+    app.refuseNewRequests();
     const closing = closeWithin(server, listener, clock, limits.closeDeadlineMs);
-    // Node closes what is idle at that moment; what was busy then, or half a request, would stay till the deadline.
+    // Node closes only connections that are idle at that moment. Connections with an active or incomplete request would
+    // stay until the deadline.
     const idle = tracker.idle().then(listener.destroyConnections);
     await Promise.all([resigner?.stop(), closing, idle]);
     over.abort();
     await watching;
   };
   const url = await listen(server, options, end);
-  // Not before: a second server on the same address must fail without having signed anything.
+  // Started after `listen`, because a second server on the same address must fail without having signed anything.
   resigner?.start();
   log.info({ url, repository, onlineKeys: resigner !== undefined }, 'listening');
   return {

@@ -1,5 +1,5 @@
-// Applies a delta as a host does, and keeps nothing: whether it makes of its base what was signed. For a publish before it signs, and
-// for `writ repo check`.
+// Applies a delta as a host does and keeps no output: verifies that it produces the signed files from its base. Used by a
+// publish before it signs, and by `writ repo check`.
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
@@ -11,16 +11,19 @@ import type { ManifestFile } from '../../core/release/manifest.js';
 import { decompress } from '../archive/archive-reader.js';
 
 export interface DeltaTrial extends DeltaReading {
-  /** Of the delta. */
+  /** The path of the delta. */
   readonly path: string;
   source(file: ManifestFile | undefined): ByteSource;
 }
 
-/** Bytes of a copy that are held at a time. */
+/** The bytes of a copy that are in memory at a time. */
 const pieceBytes = 262_144;
 
-/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
-export async function requireLeads(trial: DeltaTrial): Promise<void> {
+/**
+ * Verifies that a delta produces the signed files.
+ * @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_*
+ */
+export async function requireDeltaResult(trial: DeltaTrial): Promise<void> {
   let open: { file: ManifestFile; digest: Hash; source: ByteSource } | undefined;
   const reader = createDeltaReader(trial, {
     manifest: () => undefined,
@@ -41,8 +44,11 @@ export async function requireLeads(trial: DeltaTrial): Promise<void> {
   await readDelta(trial.path, reader);
 }
 
-/** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, except for what a file becomes */
-export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<ManifestFile[]> {
+/**
+ * @returns the files of the base that a delta copies from. @throws WritError as requireDeltaResult, except for a wrong
+ *   result
+ */
+export async function readSources(trial: Omit<DeltaTrial, 'source'>): Promise<ManifestFile[]> {
   const sources: ManifestFile[] = [];
   const nothing = (): void => undefined;
   const open = (_file: ManifestFile, from: ManifestFile | undefined): void =>
@@ -52,13 +58,16 @@ export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<Mani
   return sources;
 }
 
-/** Reads a delta to its end. @throws WritError DELTA_MALFORMED for no brotli; and what the reader throws */
+/** Reads a delta to its end. @throws WritError DELTA_MALFORMED for input that is not Brotli; and errors of the reader */
 export async function readDelta(path: string, reader: DeltaReader): Promise<void> {
   for await (const chunk of decodedPieces(path)) reader.write(chunk);
   reader.finish();
 }
 
-/** @returns what its brotli stream holds; whoever asks bounds it. @throws WritError DELTA_MALFORMED for no brotli */
+/**
+ * @returns the decoded bytes of the Brotli stream; the caller bounds them. @throws WritError DELTA_MALFORMED for other
+ *   input
+ */
 export function decodedPieces(path: string): AsyncGenerator<Buffer> {
   return decompress(readPieces(path), (what) => malformedDelta(what));
 }

@@ -1,5 +1,5 @@
-// What deltas copy from: files of older releases, out of their archives into one file on the disk, each content once. Memory does
-// not grow with them, and the file has no name any more as soon as it is open, so that no crash leaves it behind.
+// The files that deltas copy from: extracted from archives of older releases into one file on disk, each content once.
+// Memory does not grow with them. The file is unlinked right after it is opened, so that no crash leaves it.
 import * as fs from 'node:fs';
 import { type ByteSource, bytesAsSource } from '../../core/delta/byte-source.js';
 import type { DeltaRelease } from '../../core/delta/delta-format.js';
@@ -12,22 +12,22 @@ import { readStoredFiles, type StoredRelease } from '../archive/archive-reader.j
 import type { RepositoryLayout } from '../repository/repository-layout.js';
 import { fileAsSource } from './file-source.js';
 
-/** A release that a delta may begin with. */
+/** A possible base release of a delta. */
 export interface Base extends StoredRelease {
   readonly read: DeltaRelease;
 }
 
 export interface BaseFiles {
-  /** @returns false where the archive of the base is not what its manifest says */
+  /** @returns false where the archive of the base differs from its manifest */
   add(base: Base, sources: readonly ManifestFile[], more?: More): Promise<boolean>;
-  /** Content that was added; empty where there is no file. */
+  /** @returns the added content of a file; empty without a file */
   source(file: Pick<ManifestFile, 'digest' | 'sizeBytes'> | undefined): ByteSource;
   close(): void;
 }
 
 const op = 'repo.delta:base';
 
-/** @param path where nothing is, with room for what changed */
+/** @param path a new file; its file system must have enough free space for the changed files */
 export function openBaseFiles(
   path: string,
   { layout, limits }: { readonly layout: RepositoryLayout; readonly limits: ArchiveLimits },
@@ -47,7 +47,7 @@ export function openBaseFiles(
   return {
     add: async (base, sources, more) => {
       const missing = sources.filter(({ digest }) => !startOf.has(digest));
-      // Two paths may have one content.
+      // Several paths may have the same content.
       const wanted = new Map(
         [...new Map(missing.map((file) => [file.digest, file])).values()].map((file) => [file.path, file]),
       );

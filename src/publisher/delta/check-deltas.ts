@@ -1,5 +1,6 @@
-// The delta half of `writ repo check`: each delta of a listed release is applied to its base, where the archive of that is still there,
-// and what it makes has the digests that the manifest of the release has. Reads the repository only; copies lie where temporary files do.
+// The delta part of `writ repo check`: applies each delta of a listed release to its base, where the archive of the base
+// still exists, and compares the result with the digests in the manifest. Reads only the repository; copies are in the
+// directory for temporary files.
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,21 +10,21 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import type { More } from '../../core/work-report.js';
 import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
 import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
-import { type DeltaTrial, requireLeads, sourcesOf } from './apply-delta.js';
+import { type DeltaTrial, readSources, requireDeltaResult } from './apply-delta.js';
 import { type BaseFiles, openBaseFiles } from './base-files.js';
 
 interface DeltasCheck {
   readonly layout: RepositoryLayout;
   readonly release: ReleaseInfo;
-  /** Whose archives may be there. */
+  /** The releases of the bundle, which may be base releases. */
   readonly history: readonly StoredRelease[];
   readonly limits: ArchiveLimits;
-  /** Called before each; told of bytes of its base that were unpacked. */
+  /** Called before each delta; the returned callback receives the numbers of unpacked bytes of its base. */
   readonly begin?: () => More;
 }
 
 /**
- * @returns how many could not be tried, for want of their base
+ * @returns the number of deltas that were not applied, because their base is missing
  * @throws WritError DELTA_MALFORMED, MANIFEST_MALFORMED, ARCHIVE_LIMIT, DISK_*
  */
 export async function checkDeltas(check: DeltasCheck): Promise<number> {
@@ -52,7 +53,7 @@ async function tryDelta(
   if (stored === undefined || read === undefined) return 'no base';
   const path = join(layout.targets, pathOf({ kind: 'delta', bundle, channel, digest }));
   const trial: Omit<DeltaTrial, 'source'> = { path, deltaBytes: length, base: read, manifest, limits };
-  if (!(await files.add({ ...stored, read }, await sourcesOf(trial), more))) return 'no base';
-  await requireLeads({ ...trial, source: files.source });
+  if (!(await files.add({ ...stored, read }, await readSources(trial), more))) return 'no base';
+  await requireDeltaResult({ ...trial, source: files.source });
   return 'whole';
 }

@@ -1,11 +1,11 @@
-// A part of an open file as a source of bytes, for whoever compares two of them: what is read comes out of one window, or fills it.
-// Owns no descriptor, and no memory but its window.
+// A part of an open file as a source of bytes, for a comparison of two files. Reads come from one window in memory. The
+// caller closes the descriptor.
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
 
 const windowBytes = 262_144;
 
-/** @param tooShort what is thrown where the file ends before the part does */
+/** @param tooShort creates the error for a file that ends before the part does */
 export function fileAsSource(
   part: { readonly descriptor: number; readonly start: number; readonly length: number },
   tooShort: () => Error,
@@ -27,7 +27,7 @@ export function fileAsSource(
     length: part.length,
     read: (offset, length) => {
       if (offset < windowAt || offset + length > windowAt + window.length) {
-        // Around a small read: files are compared backwards as well.
+        // The window begins before a small read, because files are also compared backwards.
         const from = length > windowBytes / 4 ? offset : Math.max(0, offset - windowBytes / 4);
         fill(from, Math.min(Math.max(windowBytes, length), part.length - from));
       }

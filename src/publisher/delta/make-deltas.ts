@@ -1,5 +1,6 @@
-// The deltas of a new release, from the last releases of its channel: each made, compared by size with the archive, and applied once
-// before anybody signs it. Which bases get one follows from sizes alone, so that two publishers make the same release.
+// Makes the deltas of a new release from the last releases of its channel. Each is compared by size with the archive, and
+// applied once before it is signed. Only sizes decide which bases get a delta, so that two publishers make the same
+// release.
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
 import { maxDecodedBytes } from '../../core/delta/delta-reader.js';
@@ -12,13 +13,16 @@ import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
 import { compressFile } from '../archive/compress-file.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import { requireLeads } from './apply-delta.js';
+import { requireDeltaResult } from './apply-delta.js';
 import { type Base, type BaseFiles, openBaseFiles } from './base-files.js';
 import type { NewTree } from './new-tree.js';
 
-/** An archive that fits into the first answers of a server costs no more time than a delta of it. */
+/** A download of a smaller archive takes no more time than that of a delta. */
 const smallArchiveBytes = 16_000;
-/** A delta has to save so much of the archive, or it is not worth its place and its second way to fail. */
+/**
+ * The largest size of a delta as a share of the archive. A larger delta does not save enough for the disk space and the
+ * additional cause of failures.
+ */
 const maxShare = 1 / 2;
 
 export interface DeltaOptions {
@@ -26,18 +30,18 @@ export interface DeltaOptions {
   readonly channel: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
-  /** Of the archive that a host would fetch instead. */
+  /** The size of the archive that a host would otherwise download. */
   readonly archiveBytes: number;
   readonly report: Pick<WorkReport, 'progress'>;
 }
 
-/** Where deltas are made: nothing is there of one that is not worth it, or was only tried. */
+/** The place for new deltas. A delta that is not kept leaves no file. */
 export type DeltaPlace = Pick<RepositoryWriter, 'layout' | 'temporaryPath' | 'placeFile'>;
 
 /**
- * Makes deltas, and puts them in their places.
- * @param releases from which deltas are made, where that is worth it; one whose archive is gone or damaged gets none
- * @returns what is to be signed about them, in the order of the releases
+ * Makes deltas and places them.
+ * @param releases the possible base releases; one with a missing or damaged archive gets no delta
+ * @returns the signed descriptions of the deltas, in the order of the releases
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was packed; DISK_*
  */
 export async function makeDeltas(
@@ -52,16 +56,16 @@ export async function makeDeltas(
   const files = openBaseFiles(place.temporaryPath(), { layout: place.layout, limits: options.limits });
   const made: DeltaInfo[] = [];
   try {
-    const ways = bases.map((base) => planWay(base, tree));
-    const wanted = new Set(ways.flatMap(({ plan }) => plan.map(({ file }) => file)));
+    const plans = bases.map((base) => planBase(base, tree));
+    const wanted = new Set(plans.flatMap(({ plan }) => plan.map(({ file }) => file)));
     if (!(await tree.gather([...wanted], files))) return [];
     let what = '';
     const part = createTally(
-      ways.reduce((sum, { bytes }) => sum + bytes, 0),
+      plans.reduce((sum, { bytes }) => sum + bytes, 0),
       (done, total) => options.report.progress('delta', { done, total, unit: 'bytes' }, what),
     );
-    for (const [index, { base, sources, bytes }] of ways.entries()) {
-      what = `${index + 1} of ${ways.length}   from serial ${base.release.serial}`;
+    for (const [index, { base, sources, bytes }] of plans.entries()) {
+      what = `${index + 1} of ${plans.length}   from serial ${base.release.serial}`;
       const more = part(bytes);
       const delta = (await files.add(base, sources, more))
         ? await makeDelta(place, { tree, base, files, more }, options)
@@ -74,16 +78,16 @@ export async function makeDeltas(
   return made;
 }
 
-function planWay(base: Base, tree: NewTree) {
+function planBase(base: Base, tree: NewTree) {
   const plan = planDelta(base.read.manifest, tree.manifest);
   const sources = plan.flatMap(({ from }) => from ?? []);
-  // What is read for it: of the base out of its archive, and the new files while they are compared.
+  // The bytes to read: files of the base from its archive, and the new files for the comparison.
   const read = [...sources, ...plan.map(({ file }) => file)];
   const bytes = read.reduce((sum, file) => sum + file.sizeBytes, tree.manifestBytes.length);
   return { base, plan, sources, bytes };
 }
 
-/** Each tree once, and not the new one: a channel may have had one under several serials. */
+/** Reads each tree once, without the new tree, because a channel may have had one tree under several serials. */
 async function readBases(
   { layout }: DeltaPlace,
   { manifestDigest }: NewTree,
@@ -102,24 +106,24 @@ async function readBases(
   return bases;
 }
 
-interface Way {
+interface DeltaWork {
   readonly tree: NewTree;
   readonly base: Base;
   readonly files: BaseFiles;
-  /** Told of bytes of the new files that were compared. */
+  /** Receives the numbers of compared bytes of the new files. */
   readonly more: More;
 }
 
 async function makeDelta(
   place: DeltaPlace,
-  way: Way,
+  work: DeltaWork,
   { bundle, channel, limits, durableFs, archiveBytes }: DeltaOptions,
 ): Promise<DeltaInfo | undefined> {
-  const { tree, base, files } = way;
+  const { tree, base, files } = work;
   const path = place.temporaryPath();
   let decodedBytes = 0;
   const counted = function* (): Generator<Buffer> {
-    for (const piece of encodeDelta(base.read, tree, (one) => openContents(way, one))) {
+    for (const piece of encodeDelta(base.read, tree, (one) => openContents(work, one))) {
       decodedBytes += piece.length;
       yield piece;
     }
@@ -129,12 +133,12 @@ async function makeDelta(
   if (written === undefined) return undefined;
   const { bytes: length, digest } = written;
   try {
-    // Hosts would take it for a bomb, as they would not take the archive.
+    // Hosts would refuse the delta as a decompression bomb.
     if (decodedBytes > maxDecodedBytes(length, limits)) return undefined;
     const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
     const { source } = files;
     const trial = { path, deltaBytes: length, base: base.read, manifest, limits, source };
-    await requireLeads({ ...trial, known: tree.manifest });
+    await requireDeltaResult({ ...trial, known: tree.manifest });
     place.placeFile(path, { kind: 'delta', bundle, channel, digest });
     return { from: base.release.manifest.digest, digest, length };
   } catch (error) {
@@ -146,13 +150,13 @@ async function makeDelta(
   }
 }
 
-function openContents({ tree, files, more }: Way, { file, from }: DeltaFile): DeltaContents {
+function openContents({ tree, files, more }: DeltaWork, { file, from }: DeltaFile): DeltaContents {
   const base = files.source(from);
   const { bytes, close } = tree.open(file, files);
   return { base, next: watched(bytes, more), close };
 }
 
-/** Bytes may be read again, and from the end: told are as many as there are. */
+/** Reports each byte at most once, because a comparison may read bytes again and from the end. */
 function watched({ length, read }: ByteSource, more: More): ByteSource {
   let left = length;
   return {

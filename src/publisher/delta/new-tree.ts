@@ -1,5 +1,5 @@
-// What deltas lead to: a tree that is packed just now, out of SOURCE, or one that was released before, out of its archive. Owns where
-// the content of a new file comes from; what is made of it is make-deltas'.
+// The tree that a delta produces: one that was just packed from SOURCE, or an earlier release from its archive. Provides
+// the content of its files; make-deltas uses it.
 import * as fs from 'node:fs';
 import { type ByteSource, bytesAsSource } from '../../core/delta/byte-source.js';
 import type { DeltaRelease } from '../../core/delta/delta-format.js';
@@ -18,10 +18,10 @@ export interface NewContent {
 
 export interface NewTree extends DeltaRelease {
   readonly manifestDigest: Digest;
-  /** Called once, before `open`, with all files that will be opened. @returns false where they cannot be read */
+  /** Called once before `open`, with all files that will be opened. @returns false where they cannot be read */
   gather(wanted: readonly ManifestFile[], files: BaseFiles): Promise<boolean>;
   open(file: ManifestFile, files: BaseFiles): NewContent;
-  /** What is thrown for a delta that does not make the tree; absent: none is made then. */
+  /** Creates the error for a delta that does not produce the tree; without it, no delta is made then. */
   readonly changed?: () => WritError;
 }
 
@@ -38,12 +38,12 @@ export function treeOfSource(tree: PackedTree): NewTree {
       const bytes = fileAsSource(part, () => changedSource(path));
       return { bytes, close: () => fs.closeSync(descriptor) };
     },
-    // What it was made of has changed under it: nothing else makes a delta of ours wrong.
+    // A new delta is wrong only if SOURCE changed while it was read.
     changed: () => changedSource(source),
   };
 }
 
-/** @param release whose archive is in the repository, and whose manifest was read there */
+/** @param release a release with its archive in the repository, and the manifest that was read there */
 export function treeOfArchive(release: Base): NewTree {
   const { manifest, manifestBytes } = release.read;
   return {

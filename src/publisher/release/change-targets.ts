@@ -1,5 +1,5 @@
-// One change of what the repository lists, without a new tree: new entries, signed by the roles that list their paths.
-// `writ withdraw` and `writ promote` decide; how it goes live is sign-change's.
+// Changes the listed releases without a new tree: new entries, signed by the roles that list their paths. `writ withdraw`
+// and `writ promote` decide on the entries; sign-change publishes them.
 import { targetPath } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
@@ -14,30 +14,30 @@ import { describeNewestVersion, requireRoleSigners, signRole } from '../signing/
 import { type MoveOptions, makeMovedDeltas, type ReleaseMove } from './moved-deltas.js';
 
 export interface TargetsChange<Info> {
-  /** New heads of channels; the role that lists each path signs it. */
+  /** New heads of channels. The role that lists each path signs it. */
   readonly moves: readonly ReleaseMove[];
-  /** Files of releases that have to be there under the name of another channel too. */
+  /** Files of releases that must also exist under the name of another channel. */
   readonly copies: readonly { readonly from: FilePlace; readonly channel: string }[];
-  /** @param heads of the moves, in their order, with the deltas that were made */
-  tell(heads: readonly ReleaseInfo[]): Info;
+  /** @param heads the heads of the moves in their order, with their new deltas. @returns the description for the caller */
+  createInfo(heads: readonly ReleaseInfo[]): Info;
 }
 
-/** Undefined when nothing is to be changed. */
+/** Undefined when nothing changes. */
 type PlannedChange<Info> = TargetsChange<Info> | undefined;
 
 interface ChangedTargets<Info> {
-  /** Absent when there was nothing to change, and what waited went live. */
+  /** Absent when nothing changed and only waiting files were published. */
   readonly info?: Info | undefined;
   readonly signed: readonly SignedRole[];
-  /** That were made for the heads of channels. */
+  /** The deltas that were made for the new heads. */
   readonly deltas: readonly DeltaInfo[];
 }
 
 export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
 
 /**
- * @param plan asked twice: before a key is opened, and again under the lock
- * @throws WritError KEYS_MISSING, as changeRepository, and what plan throws
+ * @param plan called twice: before a key is opened, and again under the lock
+ * @throws WritError KEYS_MISSING, as changeRepository, and errors of `plan`
  */
 export async function changeTargets<Info>(
   options: MoveOptions,
@@ -46,7 +46,7 @@ export async function changeTargets<Info>(
   const { keys, report } = options;
   const seen = readStateBeforeLock(options);
   const first = await plan(seen);
-  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  // Returns before a key is opened or a lock is taken, so that an unchanged repository costs no passphrase and no write.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const opened = new Map<string, readonly Signer[]>();
   for (const role of rolesOf(seen, first?.moves)) {
@@ -72,7 +72,7 @@ export async function changeTargets<Info>(
       state = await signRole({ writer, state, role, entries, signers: opened.get(role) ?? [], clock });
       signed.push(describeNewestVersion(state, role));
     }
-    const info = again?.tell(moves.map(({ release }) => release));
+    const info = again?.createInfo(moves.map(({ release }) => release));
     return { state, done: { info, signed, deltas: newDeltas } };
   });
 }

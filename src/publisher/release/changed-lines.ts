@@ -1,5 +1,6 @@
-// How many lines of text a release adds and removes, compared with the head of its channel, for people. Reads the changed files out
-// of SOURCE and out of the head's archive in this repository, within bounds; no decision depends on the numbers.
+// Counts the text lines that a release adds and removes compared with the head of its channel, for people. Reads the
+// changed files from SOURCE and from the head's archive in this repository, within bounds. No decision depends on the
+// numbers.
 import * as fs from 'node:fs';
 import { orUndefined, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
@@ -17,18 +18,18 @@ import type { RepositoryLayout } from '../repository/repository-layout.js';
 export interface ChangedLines {
   readonly added: number;
   readonly removed: number;
-  /** Text files whose lines are in these numbers. */
+  /** The number of text files that were compared. */
   readonly files: number;
-  /** Changed files beyond the bounds: their lines are in neither number. */
+  /** The number of changed files beyond the bounds, which were not compared. */
   readonly notCounted: number;
 }
 
 export interface LineBounds {
   /** Larger files are not read. */
   readonly maxFileBytes: number;
-  /** Of all files that are read, old and new. */
+  /** The sum for all files that are read, old and new. */
   readonly maxTotalBytes: number;
-  /** Unpacked bytes of the archive, from its start, in which old files are looked for. */
+  /** The unpacked bytes of the archive, from its start, that are searched for old files. */
   readonly maxArchiveBytes: number;
 }
 
@@ -41,7 +42,7 @@ export const defaultLineBounds: LineBounds = {
 export interface LineOptions {
   readonly layout: RepositoryLayout;
   readonly head: ListedRelease;
-  /** Of the head, as it is in its archive. */
+  /** The manifest in the archive of the head. */
   readonly manifest: Manifest;
   readonly tree: SourceTree;
   readonly change: TreeChange;
@@ -56,7 +57,7 @@ interface ChangedFile {
   readonly now?: ManifestFile | undefined;
 }
 
-/** @returns undefined where the archive of the head is not there or is not what its manifest says. @throws WritError DISK_* */
+/** @returns undefined where the archive of the head is missing or differs from its manifest. @throws WritError DISK_* */
 export async function countChangedLines(options: LineOptions): Promise<ChangedLines | undefined> {
   const { layout, head, tree, limits } = options;
   const { chosen, notCounted } = chooseFiles(options);
@@ -77,7 +78,7 @@ export async function countChangedLines(options: LineOptions): Promise<ChangedLi
   }
   if (stored.size === 0) return counts;
   const wanted = new Map([...stored].map(([path, { old }]) => [path, old]));
-  // The archive has the files in their order, so that one file of it is in memory at a time.
+  // The archive contains the files in the order of the manifest, so that one file of it is in memory at a time.
   const read = await readStoredFiles(layout, head, { limits, wanted }, (old) =>
     collect(old, (content) => count(stored.get(old.path) ?? {}, withoutStamps(head.release, old, content))),
   );
@@ -106,7 +107,7 @@ function chooseFiles({ manifest, tree, change, bounds = defaultLineBounds }: Lin
   return { chosen, notCounted: paths.length - chosen.length };
 }
 
-/** @returns the files of an archive, with the offset of its end in the unpacked bytes, without headers */
+/** @returns the files of an archive by path, each with the offset of its end in the unpacked bytes, without headers */
 function placesIn({ files }: Manifest): ReadonlyMap<string, { file: ManifestFile; endByte: number }> {
   let endByte = 0;
   return new Map(
@@ -121,20 +122,20 @@ function collect({ sizeBytes }: ManifestFile, done: (content: Buffer) => void): 
   const content = Buffer.alloc(sizeBytes);
   let length = 0;
   return (chunk) => {
-    // The chunk is lent: its bytes change after this call.
+    // The chunk's buffer is reused after this call.
     length += chunk.copy(content, length);
     if (length === sizeBytes) done(content);
   };
 }
 
-/** @returns the file as it was before its stamps were filled in; undefined where its stamps are not what the release says */
+/** @returns the content before its stamps were filled in; undefined where the stamps differ from the signed ones */
 function withoutStamps(release: ReleaseInfo, { path }: ManifestFile, content: Buffer): Buffer | undefined {
   const stamp = release.stamped?.stamps.find((one) => one.path === path);
   if (stamp === undefined) return content;
   return unfilled(content, stamp.at, { serial: String(release.serial), source: sourceName(release) });
 }
 
-/** @throws WritError SOURCE_REFUSED where it is no longer as it was listed: nothing is counted then */
+/** @throws WritError SOURCE_REFUSED where the file changed since it was listed; it is not counted then */
 function readSourceFile({ place }: SourceTree, { path, sizeBytes }: ManifestFile): Buffer {
   const { descriptor } = openSourceFile(place, path);
   try {

@@ -1,5 +1,6 @@
-// Releases of a team that hosts saw by keys that were replaced since. A withdrawal returns to one only where the operator
-// names its serial. A published snapshot has to name the file, because a stolen key can sign further files at any time.
+// Releases of a team that hosts saw under keys that were replaced since. A withdrawal returns to one only where the
+// operator names its serial. Attack: a stolen key can sign further files at any time, so a published snapshot must list the
+// file.
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { isNamedBy, isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
@@ -15,7 +16,7 @@ import {
 } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 
-/** The newest snapshots that are read. */
+/** The number of newest snapshots that are read. */
 const maxSnapshots = 250;
 
 /** @returns the releases of a bundle that published versions of a role list, each channel and serial once, newest first */
@@ -39,13 +40,13 @@ export function formerReleases(
 
 interface Wanted {
   readonly role: string;
-  /** Of the snapshot. */
+  /** The version of the snapshot. */
   readonly version: number;
-  /** Versions of the role that were read. */
+  /** The versions of the role that were already read. */
   readonly read: Set<number>;
 }
 
-/** @returns the file of the role that a snapshot names, under the delegation that the same snapshot names */
+/** @returns the file of the role that a snapshot lists, verified under the delegation in the targets of the same snapshot */
 function readPublished(
   state: RepositoryState,
   { role, version, read }: Wanted,

@@ -1,5 +1,5 @@
-// The comparison of a release with the head of its channel, before anything is signed: what changes, and whether that is within
-// the bounds of the publisher. Reads manifests out of archives of this repository, and writes nothing.
+// Compares a release with the head of its channel before anything is signed: the size of the change, and whether it is
+// within the publisher's bounds. Reads manifests from archives of this repository; writes nothing.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { ArchiveLimits } from '../../core/limits.js';
@@ -20,23 +20,26 @@ import type { RepositoryState } from '../repository/repository-state.js';
 import { releaseHistory } from './release-history.js';
 
 export interface BoundedChange extends ChangeBounds {
-  /** What happens beyond the bounds. */
+  /** The action for a change beyond the bounds. */
   readonly beyond: 'refuse' | 'accept';
 }
 
-export interface Head {
+export interface ChannelHead {
   readonly listed: ListedRelease;
-  /** As it is in the archive; absent when that cannot be read: how much changes is unknown then. */
+  /** The manifest in the archive; absent where it cannot be read. The size of the change is unknown then. */
   readonly manifest?: Manifest;
 }
 
 export interface HeadChange {
   /** Absent for the first release of a channel. */
-  readonly head?: Head;
+  readonly head?: ChannelHead;
   readonly change?: TreeChange;
-  /** What exceeds the bounds, and was accepted. */
+  /** The exceeded bounds that were accepted. */
   readonly accepted: readonly ChangeExcess[];
-  /** Serial of the release before the corrected one: the change to it is within the bounds, and that to the head is not. */
+  /**
+   * The serial of the release before the corrected one. The change to it is within the bounds, and the change to the head
+   * is not.
+   */
   readonly withinBoundsOf?: number;
 }
 
@@ -46,15 +49,15 @@ export interface Channel {
 }
 
 /**
- * @param known a head that was read before: its manifest is not read again
- * @param state what hosts see is compared; where they see nothing of the channel yet, the release that waits
+ * @param known a head that was read before; its manifest is not read again
+ * @param state the head that hosts see is compared; without one, the waiting head
  * @returns undefined for the first release of a channel
  */
 export async function readHead(
   state: RepositoryState,
   { bundle, channel }: Channel,
-  { limits, known }: { readonly limits: ArchiveLimits; readonly known?: Head | undefined },
-): Promise<Head | undefined> {
+  { limits, known }: { readonly limits: ArchiveLimits; readonly known?: ChannelHead | undefined },
+): Promise<ChannelHead | undefined> {
   const path = targetPath(bundle, channel);
   const live = liveReleasesOf(state).find((entry) => entry.path === path);
   const listed = live ?? findHead(state, bundle, channel);
@@ -65,12 +68,12 @@ export async function readHead(
 }
 
 /**
- * @param after the tree before its stamps were filled in: a serial is not a change
- * @param bounds left out: there are none
+ * @param after the tree before its stamps were filled in, because a new serial is not a change
+ * @param bounds by default no bounds
  * @throws WritError CHANGE_TOO_LARGE
  */
 export function compareToHead(
-  head: Head | undefined,
+  head: ChannelHead | undefined,
   after: Manifest,
   bounds: BoundedChange | undefined,
 ): HeadChange {
@@ -83,15 +86,15 @@ export function compareToHead(
 }
 
 interface Comparison {
-  readonly head: Head | undefined;
+  readonly head: ChannelHead | undefined;
   readonly after: Manifest;
   readonly bounds: BoundedChange | undefined;
   readonly limits: ArchiveLimits;
 }
 
 /**
- * As compareToHead. A correction may also be within the bounds of the release before the fault, because a list that doubled by
- * accident loses half of its bytes when it is corrected.
+ * Like compareToHead, but a correction may be within the bounds of the release before the fault instead. A list that
+ * doubled by accident, for example, loses half of its bytes when it is corrected.
  * @throws WritError CHANGE_TOO_LARGE
  */
 export async function compareToHeads(
@@ -112,8 +115,8 @@ export async function compareToHeads(
 }
 
 /**
- * @returns the newest release of the channel before the faulty one that was not withdrawn. A correction that failed too is not
- * it: the release that this one corrected is the fault
+ * @returns the newest release of the channel before the faulty one that was not withdrawn. For the correction of a
+ *   correction, the faulty one is the release that the first correction corrected
  */
 function releaseBefore(
   state: RepositoryState,
@@ -123,7 +126,8 @@ function releaseBefore(
   const history = releaseHistory(state, bundle);
   const withdrawn = new Set(history.flatMap(({ release }) => release.withdrawn));
   let fault = fixes;
-  // Newest first, and each corrects an older one: one pass follows the chain.
+  // One pass follows the chain of corrections, because the history begins with the newest and each corrects an older
+  // release.
   for (const { release } of history) if (release.serial === fault) fault = release.fixes ?? fault;
   return history.find(
     ({ release }) => release.channel === channel && release.serial < fault && !withdrawn.has(release.serial),

@@ -1,5 +1,6 @@
-// Deltas of a release that becomes the head of a channel without a new tree, by `writ promote` or `writ withdraw`: hosts come to it
-// from the last releases of that channel, and the deltas that it was published with lead from those of its own. Signs nothing.
+// Deltas of a release that becomes the head of a channel without a new tree, by `writ promote` or `writ withdraw`. Hosts
+// come to it from the last releases of that channel, but its published deltas start from releases of its first channel.
+// Signs nothing.
 import { type ArchiveLimits, defaultArchiveLimits } from '../../core/limits.js';
 import { type DeltaInfo, maxDeltas } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -12,24 +13,24 @@ import type { RepositoryWriter } from '../repository/repository-writer.js';
 import type { ChangeOptions } from '../signing/sign-change.js';
 import { lastReleases } from './release-history.js';
 
-/** Hosts are seldom further behind, and each costs the publisher about what one costs him. */
+/** Hosts are seldom more releases behind. For the publisher, a delta costs about as much as one publish. */
 export const defaultDeltas = 4;
 
 export interface MoveOptions extends ChangeOptions {
-  /** From so many releases of the channel deltas are made; at most maxDeltas. */
+  /** The number of last releases of the channel that become base releases of deltas; at most maxDeltas. */
   readonly deltas?: number | undefined;
   readonly limits?: ArchiveLimits | undefined;
 }
 
 /** A release that becomes the head of a channel. */
 export interface ReleaseMove {
-  /** As it is listed, or was; its archive is there. */
+  /** The current or former entry of the release; its archive exists. */
   readonly from: ListedRelease;
-  /** As it will be listed, with the deltas that go on leading to it. */
+  /** The new entry, with the retained deltas that lead to the release. */
   readonly release: ReleaseInfo;
 }
 
-/** @returns the deltas it gets, beside those that it has. @throws WritError DISK_* */
+/** @returns the new deltas, without the retained ones. @throws WritError DISK_* */
 export async function makeMovedDeltas(
   writer: RepositoryWriter,
   before: RepositoryState,
@@ -38,7 +39,7 @@ export async function makeMovedDeltas(
 ): Promise<readonly DeltaInfo[]> {
   const { deltas: count = defaultDeltas, limits = defaultArchiveLimits, report } = options;
   const { bundle, channel, deltas: kept = [] } = release;
-  // The head of before, with more serials taken back: it has what it was published with.
+  // The same release stays head with more withdrawn serials, and has its published deltas.
   const isHead = findHead(before, bundle, channel)?.release.serial === release.serial;
   if (count === 0 || isHead) return [];
   const known = new Set([release.manifest.digest, ...kept.map((delta) => delta.from)]);

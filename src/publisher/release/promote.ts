@@ -1,5 +1,5 @@
-// `writ promote`: what one channel has tried becomes the head of another: the same archive, the same serial.
-// Refuses what hosts of the other channel would refuse.
+// `writ promote`: the head of one channel becomes the head of another, with the same archive and the same serial. Refuses a
+// release that hosts of the other channel would refuse.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
@@ -12,37 +12,43 @@ import { findHead, type ListedRelease, unionOf } from '../repository/listing.js'
 import type { RepositoryState } from '../repository/repository-state.js';
 import { readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
-import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
+import {
+  type BoundedChange,
+  type ChannelHead,
+  compareToHeads,
+  type HeadChange,
+  readHead,
+} from './head-change.js';
 import type { MoveOptions } from './moved-deltas.js';
-import { moveTo, requireArchive, requireStanding } from './withdraw.js';
+import { moveTo, requireArchive, requireNotWithdrawn } from './withdraw.js';
 
 interface PromoteRequest {
   readonly bundle: string;
-  /** Channel whose head is taken. */
+  /** The channel that offers the release to promote. */
   readonly from: string;
   readonly to: string;
-  /** Serial that was asked about; another head of `from` is not promoted. Left out: any. */
+  /** The serial that hosts were asked about; another head of `from` is refused. By default any head is promoted. */
   readonly serial?: number | undefined;
 }
 
 export interface PromoteOptions extends MoveOptions {
-  /** Bounds on what it may change of the head of the channel; left out: none. */
+  /** Bounds on the change compared with the head of the channel; by default none. */
   readonly change?: BoundedChange | undefined;
   /**
-   * Called with what would be promoted, before a key is opened; what it throws ends the promotion. From then on no other head
-   * of `from` is promoted.
+   * Receives the promotion before a key is opened. An error that it throws ends the promotion. After it, no other head of
+   * `from` is promoted.
    */
   readonly approve?: (promotion: Promotion) => Promise<void>;
 }
 
-/** Manifests that an earlier plan has read out of archives, so that each archive is read once. */
+/** Manifests that an earlier plan read from archives, so that each archive is read once. */
 interface ReadManifests {
-  head?: Head | undefined;
+  head?: ChannelHead | undefined;
   source?: { readonly digest: Digest; readonly manifest: Manifest } | undefined;
 }
 
 export interface Promotion extends Pick<HeadChange, 'change' | 'accepted' | 'withinBoundsOf'> {
-  /** The head of the channel before; absent for its first release. */
+  /** The previous head of the channel; absent for its first release. */
   readonly before?: ReleaseInfo;
   readonly after: ReleaseInfo;
 }
@@ -50,8 +56,8 @@ export interface Promotion extends Pick<HeadChange, 'change' | 'accepted' | 'wit
 export type PromoteResult = TargetsResult<Promotion>;
 
 /**
- * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, RELEASE_NOT_SETTLED, CHANGE_TOO_LARGE, USAGE, and
- *   what changeTargets throws
+ * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, RELEASE_NOT_SETTLED, CHANGE_TOO_LARGE, USAGE,
+ *   and errors of changeTargets
  */
 export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
   const { approve } = options;
@@ -61,19 +67,21 @@ export function promoteRelease(request: PromoteRequest, options: PromoteOptions)
     const serial = approved ?? request.serial;
     const planned = await planPromotion(state, { ...request, serial }, { ...options, read });
     if (approve === undefined || planned === undefined || approved !== undefined) return planned;
-    const promotion = planned.tell([]);
+    const promotion = planned.createInfo([]);
     await approve(promotion);
     approved = promotion.after.serial;
     return planned;
   });
 }
 
-/** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
+/** @returns the promotion that promoteRelease would do; undefined without a change. @throws as promoteRelease */
 export async function previewPromotion(
   request: PromoteRequest,
   options: PromoteOptions,
 ): Promise<Promotion | undefined> {
-  return (await planPromotion(readStateBeforeLock(options), request, { ...options, read: {} }))?.tell([]);
+  return (await planPromotion(readStateBeforeLock(options), request, { ...options, read: {} }))?.createInfo(
+    [],
+  );
 }
 
 interface PlanOptions extends PromoteOptions {
@@ -101,7 +109,7 @@ async function planPromotion(
   requireAcceptable(state, source, before);
   requireArchive(state.layout, source);
   const { change, accepted, withinBoundsOf } = await compareToTarget(state, source, request, options);
-  // Both lists: a host may have accepted on either channel what was taken back there.
+  // The union of both lists, because a host may have accepted a withdrawn release on either channel.
   const withdrawn = unionOf(source.release.withdrawn, before?.withdrawn);
   const moved = moveTo(state.layout, source, to);
   const { withdrawal: _ofTheOtherChannel, ...release } = moved.release;
@@ -109,11 +117,11 @@ async function planPromotion(
   return {
     moves: [{ from: source, release: after }],
     copies: moved.copies,
-    tell: ([head = after]) => ({ after: head, accepted, ...given({ before, change, withinBoundsOf }) }),
+    createInfo: ([head = after]) => ({ after: head, accepted, ...given({ before, change, withinBoundsOf }) }),
   };
 }
 
-/** Without a comparison where an archive cannot be read. @throws WritError CHANGE_TOO_LARGE */
+/** Compares nothing where an archive cannot be read. @throws WritError CHANGE_TOO_LARGE */
 async function compareToTarget(
   state: RepositoryState,
   source: ListedRelease,
@@ -134,7 +142,7 @@ async function compareToTarget(
   return compareToHeads(state, { bundle, channel: to, fixes }, { head, after, bounds, limits });
 }
 
-/** Another publisher may have been here since the hosts were asked. */
+/** Another publisher may have published after the hosts were asked. */
 function requireAsked({ bundle, serial }: ReleaseInfo, { serial: asked, from }: PromoteRequest): void {
   if (asked === undefined || asked === serial) return;
   throw new WritError(
@@ -152,8 +160,8 @@ function requireAcceptable(
   { release }: ListedRelease,
   before: ReleaseInfo | undefined,
 ): void {
-  // First: what is withdrawn cannot be promoted by withdrawing what is ahead of it.
-  requireStanding(state, release);
+  // Checked first, because the remedy of the other error does not help for a withdrawn release.
+  requireNotWithdrawn(state, release);
   const { bundle, serial } = release;
   if (before === undefined || before.serial <= serial) return;
   const { channel, serial: head } = before;

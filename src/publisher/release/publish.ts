@@ -1,6 +1,6 @@
-// One publish, from a directory to a release that hosts see: read SOURCE, decide whether it is new, pack, sign
-// targets, sign snapshot and timestamp where their keys are at hand, verify, go live. publishBundle is the whole of
-// it, top to bottom. For --dry-run the same functions say what it would do, without a key and without a write.
+// Publishes a directory as a release that hosts see: read SOURCE, decide whether it is new, pack, sign targets, sign
+// snapshot and timestamp where their keys are available, verify, publish. publishBundle does all of it in this order.
+// --dry-run runs the same functions without a key and without a write.
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,13 @@ import { type ChangeOptions, changeRepository, readStateBeforeLock } from '../si
 import { describeNewestVersion, requireRoleSigners, signRole } from '../signing/sign-role.js';
 import { chooseSigningTimeMs } from '../signing/signing-time.js';
 import { type ChangedLines, countChangedLines } from './changed-lines.js';
-import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
+import {
+  type BoundedChange,
+  type ChannelHead,
+  compareToHeads,
+  type HeadChange,
+  readHead,
+} from './head-change.js';
 import { defaultDeltas } from './moved-deltas.js';
 import { lastReleases, requireCorrected } from './release-history.js';
 
@@ -35,26 +41,26 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly bundle: string;
   readonly channel: string;
   readonly revision: string;
-  /** Serials of this bundle to take back with this release, beside those taken back before. */
+  /** Serials of this bundle to withdraw with this release, in addition to those withdrawn before. */
   readonly withdraw?: readonly number[];
-  /** The serial will be above this one, too: hosts know it from a repository that this one replaces. */
+  /** The serial is also above this one, which hosts know from a repository that this one replaces. */
   readonly afterSerial?: number | undefined;
-  /** Paths in SOURCE of the files that are stamped. */
+  /** Paths in SOURCE of the files to stamp. */
   readonly stamp?: readonly string[] | undefined;
-  /** Features that a host has to know to take it. */
+  /** Features that a host must support to accept the release. */
   readonly requires?: readonly string[] | undefined;
-  /** Serial of the release of this bundle that it corrects. */
+  /** The serial of the release of this bundle that it corrects. */
   readonly fixes?: number | undefined;
-  /** Patterns of what of SOURCE is left out, beside those of its .writignore. */
+  /** Patterns to leave out of SOURCE, in addition to those of its .writignore. */
   readonly exclude?: readonly string[] | undefined;
-  /** Patterns of what is taken though its name, or its content, is that of a secret. */
+  /** Patterns of paths to publish although their name or content shows a secret. */
   readonly include?: readonly string[] | undefined;
-  /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
+  /** The number of last releases of the channel that become base releases of deltas; at most maxDeltas. */
   readonly deltas?: number | undefined;
-  /** Bounds on what it may change of the head of the channel; left out: none. */
+  /** Bounds on the change compared with the head of the channel; by default none. */
   readonly change?: BoundedChange | undefined;
   readonly limits: ArchiveLimits;
-  /** Files with secrets, as a passphrase: a source that contains one is refused. */
+  /** Files with secrets, such as a passphrase. A source that contains one is refused. */
   readonly secretFiles?: readonly string[] | undefined;
 }
 
@@ -63,8 +69,9 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 /**
  * Publishes a directory as the next release of a bundle on a channel.
  * @returns the release, and the role that lists it with its version
- * @throws WritError SOURCE_REFUSED, SOURCE_NOT_APART, CONTENT_SECRET, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG,
- *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
+ * @throws WritError SOURCE_REFUSED, SOURCE_NOT_APART, CONTENT_SECRET, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, KEYS_MISSING,
+ *   KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
+ *   SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
 export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
@@ -72,26 +79,26 @@ export async function publishBundle(given: PublishOptions) {
   const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readStateBeforeLock(options);
-  const known = sameRelease(seen, source, options);
-  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  const known = findSameRelease(seen, source, options);
+  // Returns before a key is opened or a lock is taken, so that an unchanged tree costs no passphrase and no write.
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
   if (known === undefined) requireCorrected(seen, options);
-  // A release that waits was within the bounds, or accepted, when it was signed.
+  // A waiting release was within the bounds, or accepted, when it was signed.
   const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
   requireFiles(tree);
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireRoleSigners(keys, seen, roleOfPath(seen, path));
   return changeRepository(options, seen, async (writer, before, clock) => {
-    // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
-    const waiting = sameRelease(before, source, options);
-    // Again, and before a file is placed: another publisher may have moved the head since.
+    // An interrupted publish, or one without the online keys, has signed this release already. It is only published now.
+    const waiting = findSameRelease(before, source, options);
+    // Compared again before a file is placed, because another publisher may have moved the head since.
     const bounds = waiting === undefined ? options.change : undefined;
     const compared = await compareTree(before, tree, { ...options, change: bounds, known: first?.head });
     report.begin('pack', options.source);
     const serial = waiting?.serial ?? nextSerial(before, options.bundle, options.afterSerial);
     const packed = fillStamps(source, { ...options, serial });
     const archive = await placeArchive(writer, packed, options);
-    // Made before, and signed: what waits is what it was.
+    // A waiting release keeps the deltas that were signed with it.
     const deltas = waiting?.deltas ?? (await placeDeltas(writer, before, { packed, ...archive }, options));
     const lines = await countLines(before, tree, compared, options);
     const release = waiting ?? describeRelease(before, { packed, source, serial, deltas }, options);
@@ -104,7 +111,7 @@ export async function publishBundle(given: PublishOptions) {
     }
     const done = {
       release,
-      ...toldOf(compared),
+      ...pickComparison(compared),
       lines,
       tree,
       ...archive,
@@ -124,7 +131,7 @@ async function readPublished(options: PublishOptions): Promise<SourceTree> {
   return readSourceTree(source, options.limits, { ...options, empty: 'read' });
 }
 
-/** @throws WritError USAGE for what hosts would call malformed */
+/** @throws WritError USAGE for a requirement that hosts would refuse as malformed */
 function requireFeatures(names: readonly string[] = []): void {
   const wrong = names.find((name) => !isFeature(name));
   if (wrong === undefined && new Set(names).size <= maxRequires) return;
@@ -135,21 +142,26 @@ function requireFeatures(names: readonly string[] = []): void {
   });
 }
 
-/** The head of the channel if it is this very tree with the same stamps and demands, and nothing more is to be withdrawn. */
-function sameRelease(
+/**
+ * @returns the head of the channel where it has this tree with the same stamps and requirements, and nothing more is to be
+ *   withdrawn
+ */
+function findSameRelease(
   state: RepositoryState,
   source: StampSource,
   { bundle, channel, limits, withdraw = [], requires = [], fixes, clock }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
-  // Made by a clock that was ahead: hosts refuse it until then, and only a newer one helps them.
+  // A clock that was ahead made the head, and hosts refuse it until then. They need a newer release with the right time.
   if (head.createdAtMs > chooseSigningTimeMs(state, clock.nowMs()) + maxCreatedAheadMs) return undefined;
-  // Packed as the head was: what it says of its own source is no proof of what is in it.
+  // The tree is stamped like the head and compared by its digest, because the `source` that the head records does not prove
+  // its content.
   const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
   const isSame = manifestDigest === head.manifest.digest;
   if (!isDeepStrictEqual(head.requires, canonicalRequires(requires))) return undefined;
-  // A nightly job that publishes the same tree again does not know what a person called a correction.
+  // A nightly job publishes the same tree again without the --fixes flag of a person, and must not create a release for
+  // that.
   if (fixes !== undefined && head.fixes !== fixes) return undefined;
   return isSame && withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
@@ -169,7 +181,7 @@ function describeRelease(
   const { bundle, channel, revision, clock, withdraw, fixes } = options;
   const requires = canonicalRequires(options.requires ?? []);
   const manifest = { digest: packed.manifestDigest, length: packed.manifestBytes.length };
-  // Cumulative: a host that slept through the release that took a serial back must still learn of it.
+  // Cumulative, because a host that missed the withdrawing release must still learn of the withdrawal.
   const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
   const release = { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
   const made = deltas.length === 0 ? undefined : deltas;
@@ -198,8 +210,8 @@ async function placeDeltas(
 }
 
 interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'fixes' | 'limits' | 'change'> {
-  /** As it was read before the lock. */
-  readonly known?: Head | undefined;
+  /** The head as it was read before the lock. */
+  readonly known?: ChannelHead | undefined;
 }
 
 async function compareTree(
@@ -224,18 +236,18 @@ async function countLines(
 }
 
 /** Without a difference where the archive of the head cannot be read. */
-function toldOf({ head, change, accepted, withinBoundsOf }: HeadChange) {
+function pickComparison({ head, change, accepted, withinBoundsOf }: HeadChange) {
   return { previous: head?.listed.release, difference: change?.difference, change, accepted, withinBoundsOf };
 }
 
 export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 
-/** @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE: as the publish itself would */
+/** @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE, like the publish itself */
 export async function previewPublish(options: PublishOptions) {
   const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readStateBeforeLock(options);
-  const known = sameRelease(state, source, options);
+  const known = findSameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known, tree } as const;
   requireCorrected(state, options);
   const compared = await compareTree(state, tree, options);
@@ -245,10 +257,13 @@ export async function previewPublish(options: PublishOptions) {
   const { archiveBytes, deltas } = await tryPacking(state, packed, options);
   const release = describeRelease(state, { packed, source, serial, deltas }, options);
   const lines = await countLines(state, tree, compared, options);
-  return { kind: 'would-publish', release, tree, archiveBytes, ...toldOf(compared), lines } as const;
+  return { kind: 'would-publish', release, tree, archiveBytes, ...pickComparison(compared), lines } as const;
 }
 
-/** Packs for real, and makes the deltas: whether hosts would take the archive, and which deltas save enough, shows only then. */
+/**
+ * Packs and makes deltas in a temporary directory, because only that shows whether hosts would accept the archive, and
+ * which deltas save enough.
+ */
 async function tryPacking(state: RepositoryState, packed: PackedTree, options: PublishOptions) {
   const { limits, durableFs, report } = options;
   const directory = fs.mkdtempSync(join(tmpdir(), 'writ-preview-'));

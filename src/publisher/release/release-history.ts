@@ -1,5 +1,5 @@
-// The releases of a bundle that older metadata in the repository vouches for: what a withdrawal can go back to.
-// Believes only files that the keys of today signed: a former key may be a stolen one. Reads one file at a time.
+// The releases of a bundle that older metadata in the repository lists: the candidates of a withdrawal. Uses only files
+// that current keys signed, because a former key may be stolen. Reads one file at a time.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
@@ -17,7 +17,7 @@ import {
 } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 
-/** Older versions than these are not looked at; `writ repo gc` keeps far fewer. */
+/** The number of newest versions of a role that are read; `writ repo gc` retains far fewer. */
 const maxVersions = 5000;
 
 /**
@@ -31,7 +31,7 @@ export function releaseHistory(state: RepositoryState, bundle: string): readonly
     for (const version of versions) {
       for (const entry of releasesIn(state, role, version)) {
         const key = `${entry.release.channel} ${entry.release.serial}`;
-        // The newest mention has the newest list of what was withdrawn.
+        // The newest entry of a release has the newest list of withdrawn serials.
         if (entry.release.bundle === bundle && !found.has(key)) found.set(key, entry);
       }
     }
@@ -39,11 +39,11 @@ export function releaseHistory(state: RepositoryState, bundle: string): readonly
   return [...found.values()].sort((a, b) => b.release.serial - a.release.serial);
 }
 
-/** So many versions of a role are looked through for the last releases of one channel: of a role with many, few are lately. */
+/** The number of newest versions of a role that are searched for the last releases of one channel. */
 const maxRecentVersions = 250;
 
 /**
- * @returns the last releases of a channel, newest first, each serial once; withdrawn ones too, for hosts have them
+ * @returns the last releases of a channel, newest first, each serial once; withdrawn ones too, because hosts have them
  * @throws WritError DISK_*
  */
 export function lastReleases(
@@ -65,8 +65,8 @@ export function lastReleases(
 }
 
 /**
- * Requires that the release to be corrected exists: hosts would ignore the serial of a mistyped one.
- * @param afterSerial serials up to this one belong to a lost repository, whose releases hosts may have
+ * Requires that the corrected release exists, because hosts would ignore a mistyped serial.
+ * @param afterSerial serials up to this one belong to a lost repository, and hosts may have their releases
  * @throws WritError RELEASE_UNKNOWN
  */
 export function requireCorrected(
@@ -84,7 +84,7 @@ export function requireCorrected(
   });
 }
 
-/** Of the newest serials, in an error. */
+/** The number of newest serials that an error lists. */
 const maxNamed = 20;
 
 interface Correction {

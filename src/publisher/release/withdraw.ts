@@ -1,6 +1,6 @@
-// `writ withdraw`: takes a bad release back by a signed act. The channel points at an older release, and the list
-// of what was withdrawn, which every later release carries on, lets hosts follow it back (docs/adr/0002).
-// Owns which release a channel goes back to, and refuses what hosts would refuse.
+// `writ withdraw`: withdraws a bad release with a signature. The channel then points to an older release. Hosts follow
+// because of the list of withdrawn serials, which every later release repeats (docs/adr/0002). Chooses the release that a
+// channel returns to, and refuses a choice that hosts would refuse.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -23,7 +23,7 @@ export interface WithdrawRequest {
   readonly bundle: string;
   /** At least one. */
   readonly serials: readonly number[];
-  /** Where the channel goes; by default the newest release that is not withdrawn. */
+  /** The serial that the channel returns to; by default that of the newest release that is not withdrawn. */
   readonly to?: number | undefined;
   /** By default every channel of the bundle. */
   readonly channel?: string | undefined;
@@ -31,7 +31,7 @@ export interface WithdrawRequest {
   readonly reason: string;
 }
 
-/** What becomes of one channel; the same serial before and after: only the list of withdrawn ones grew. */
+/** The change of one channel. The serial stays the same where only the list of withdrawn serials grew. */
 export interface ChannelMove {
   readonly before: ReleaseInfo;
   readonly after: ReleaseInfo;
@@ -41,7 +41,7 @@ export type WithdrawResult = TargetsResult<readonly ChannelMove[]>;
 
 /**
  * Withdraws releases.
- * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, USAGE, and what changeTargets throws
+ * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, USAGE, and errors of changeTargets
  */
 export async function withdrawRelease(
   request: WithdrawRequest,
@@ -51,10 +51,10 @@ export async function withdrawRelease(
   return changeTargets(options, (state) => planWithdrawal(state, request, options.clock.nowMs()));
 }
 
-/** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as it does */
+/** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as withdrawRelease */
 export function previewWithdrawal(request: WithdrawRequest, options: ChangeOptions): readonly ChannelMove[] {
   requireText(request.reason, 'the reason');
-  return planWithdrawal(readStateBeforeLock(options), request, options.clock.nowMs())?.tell([]) ?? [];
+  return planWithdrawal(readStateBeforeLock(options), request, options.clock.nowMs())?.createInfo([]) ?? [];
 }
 
 function planWithdrawal(
@@ -84,9 +84,9 @@ function planWithdrawal(
     info.push({ before, after });
   }
   requireUsedTarget(request, info);
-  const tell = (made: readonly ReleaseInfo[]): ChannelMove[] =>
+  const createInfo = (made: readonly ReleaseInfo[]): ChannelMove[] =>
     info.map(({ before, after }, index) => ({ before, after: made[index] ?? after }));
-  return info.length === 0 ? undefined : { moves, copies, tell };
+  return info.length === 0 ? undefined : { moves, copies, createInfo };
 }
 
 function affectedHeads(
@@ -105,12 +105,12 @@ function affectedHeads(
   const highest = highestSerial(state, bundle);
   const unknown = serials.find((serial) => serial > highest);
   if (unknown === undefined) return heads;
-  // Withdrawn before it exists, a serial could never be given to a release.
+  // A serial that is withdrawn before it exists could never be used.
   const message = `${bundle} has no serial ${unknown}; the highest so far is ${highest}`;
   throw new WritError('RELEASE_UNKNOWN', message, { facts: { bundle, expected: highest, actual: unknown } });
 }
 
-/** `--to` that moves no channel would be a promise that is not kept. */
+/** Refuses a `--to` that moves no channel, because the operator expects a change. */
 function requireUsedTarget({ to, bundle }: WithdrawRequest, moves: readonly ChannelMove[]): void {
   if (to === undefined || moves.some(({ after }) => after.serial === to)) return;
   throw new WritError('RELEASE_REFUSED', `no channel of ${bundle} has to change, so none can get ${to}`, {
@@ -119,19 +119,22 @@ function requireUsedTarget({ to, bundle }: WithdrawRequest, moves: readonly Chan
   });
 }
 
-/** Where a channel whose head is withdrawn can go. */
+/** The data for choosing the release that a channel returns to when its head is withdrawn. */
 interface Choice {
   readonly state: RepositoryState;
   readonly to: number | undefined;
-  /** Of every channel that is asked about. */
+  /** The heads of all requested channels. */
   readonly heads: readonly ListedRelease[];
   readonly head: ListedRelease;
   readonly history: readonly ListedRelease[];
   readonly withdrawn: readonly number[];
 }
 
-/** At three in the morning the channel that hosts follow counts, and not the one that has nothing left. */
-function otherChannel({ heads, head, history, withdrawn }: Choice): string | undefined {
+/**
+ * Suggests a channel that still has a release, because in an outage the channel that hosts follow matters, and not one
+ * without any good release.
+ */
+function otherChannelHint({ heads, head, history, withdrawn }: Choice): string | undefined {
   const isLeft = ({ release }: ListedRelease): boolean => !withdrawn.includes(release.serial);
   const other = heads.find(
     (one) =>
@@ -141,14 +144,14 @@ function otherChannel({ heads, head, history, withdrawn }: Choice): string | und
   return `\`--channel ${other.release.channel}\` withdraws it there; on ${head.release.channel}, publish a good tree first.`;
 }
 
-/** No release can follow the highest serial, so that publishing a good tree first is not possible. */
+/** No release can follow the highest serial, so publishing a good tree first is not possible. */
 function newNameHint({ release }: ListedRelease): string | undefined {
   if (release.serial < maxSerial) return undefined;
   return `No serial can follow ${release.serial}: publish the policy under a new bundle name, and change \`bundles\` on the hosts (docs/operations.md, "A stolen targets key").`;
 }
 
-/** Releases of the channel by replaced keys of its team, or by a removed team, which `--to` may name. */
-function formerOf({ state, head, withdrawn }: Choice): readonly ListedRelease[] {
+/** @returns the releases of the channel by replaced keys of its team, or by a removed team, which `--to` may name */
+function listFormerReleases({ state, head, withdrawn }: Choice): readonly ListedRelease[] {
   const { role, release } = head;
   const { bundle, channel } = release;
   const roles = role === 'targets' ? removedRoles(state) : [role];
@@ -169,13 +172,13 @@ function removedRoles({ layout, targets }: RepositoryState): readonly string[] {
 }
 
 function formerHint(choice: Choice): string | undefined {
-  const [former] = formerOf(choice);
+  const [former] = listFormerReleases(choice);
   if (former === undefined) return undefined;
   const { bundle, serial } = former.release;
   return `\`--to ${serial}\` returns to a release that hosts saw before the key of ${former.role} was replaced or its delegation ended; \`writ repo log --bundle ${bundle}\` shows it. Or publish a good tree first.`;
 }
 
-/** A stolen key can sign a file with any content under that serial, and a stolen snapshot key can list the file. */
+/** Attack: a stolen key signs a file with any content under that serial, and a stolen snapshot key lists the file. */
 const untrustedHint =
   'Only replaced keys signed it. Publish its files again: the release gets the next serial, and all hosts accept it. Then withdraw.';
 
@@ -183,46 +186,46 @@ function chooseRelease(choice: Choice): ListedRelease {
   const { state, to, head, history, withdrawn } = choice;
   const { bundle, channel } = head.release;
   const facts = { bundle, channel };
-  const standing = history.filter(
+  const available = history.filter(
     ({ release }) => release.channel === channel && !withdrawn.includes(release.serial),
   );
   if (to === undefined) {
-    const [newest] = standing;
+    const [newest] = available;
     if (newest === undefined) {
       const message = `${bundle} ${channel}: no release is left that is not withdrawn and is signed by current keys`;
       throw new WritError('RELEASE_UNAVAILABLE', message, {
         facts: { ...facts, withdrawn: withdrawn.slice(-20) },
-        ...given({ hint: otherChannel(choice) ?? formerHint(choice) ?? newNameHint(head) }),
+        ...given({ hint: otherChannelHint(choice) ?? formerHint(choice) ?? newNameHint(head) }),
       });
     }
-    requireFollowed(choice, newest.release.serial);
+    requireAcceptedByHosts(choice, newest.release.serial);
     return newest;
   }
-  requireFollowed(choice, to);
-  // A release of another channel serves as well: its serial is the bundle's.
+  requireAcceptedByHosts(choice, to);
+  // A release of another channel is possible too, because serials are unique within the bundle.
   const isNamed = ({ release }: ListedRelease): boolean => release.serial === to;
-  const chosen = [...standing, ...history].find(isNamed) ?? formerOf(choice).find(isNamed);
+  const chosen = [...available, ...history].find(isNamed) ?? listFormerReleases(choice).find(isNamed);
   if (chosen === undefined) {
     const message = `${bundle} has no serial ${to} that current keys trust`;
     const isListed = listSerials(state.layout, { bundle, channel }).has(to);
     const hint = isListed ? untrustedHint : undefined;
     throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to }, ...given({ hint }) });
   }
-  if (chosen.release.channel !== channel) requireStanding(state, chosen.release);
+  if (chosen.release.channel !== channel) requireNotWithdrawn(state, chosen.release);
   return chosen;
 }
 
 /**
- * What was found bad on one channel must not come back by another.
+ * Refuses a release that is withdrawn on any channel, so that it does not return through another one.
  * @throws WritError RELEASE_REFUSED
  */
-export function requireStanding(
+export function requireNotWithdrawn(
   state: RepositoryState,
   { bundle, serial }: Pick<ReleaseInfo, 'bundle' | 'serial'>,
 ): void {
-  const takenBack = headsOf(state, bundle).find((head) => head.release.withdrawn.includes(serial));
-  if (takenBack === undefined) return;
-  const { channel } = takenBack.release;
+  const withdrawing = headsOf(state, bundle).find((head) => head.release.withdrawn.includes(serial));
+  if (withdrawing === undefined) return;
+  const { channel } = withdrawing.release;
   throw new WritError('RELEASE_REFUSED', `${bundle} ${serial} is withdrawn on ${channel}`, {
     facts: { bundle, serial, channel },
   });
@@ -230,14 +233,17 @@ export function requireStanding(
 
 const maxNamed = 20;
 
-/** Hosts go back only over releases that are all withdrawn: anything else would look like a replay to them. */
-function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
+/**
+ * Requires that every release between the head and the chosen one is withdrawn. Otherwise hosts would refuse the older
+ * release as a replay.
+ */
+function requireAcceptedByHosts({ state, head, withdrawn }: Choice, to: number): void {
   const { bundle, channel, serial: from } = head.release;
   const facts = { bundle, channel, serial: to };
   if (withdrawn.includes(to)) {
     throw new WritError('RELEASE_REFUSED', `${bundle} ${to} is itself withdrawn`, { facts });
   }
-  // Also what only former keys have signed: nobody goes back to it, and hosts have accepted it.
+  // Includes releases that only former keys have signed. They are not chosen, but hosts have accepted them.
   const between = [...listSerials(state.layout, { bundle, channel })]
     .filter((serial) => serial > to && serial <= from && !withdrawn.includes(serial))
     .sort((a, b) => b - a);
@@ -249,7 +255,7 @@ function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
   });
 }
 
-/** @returns a release as the head of a channel, with the deltas that are left of it, and what has to get a name there */
+/** @returns the release as the head of a channel, with its present deltas, and the files that need a name on that channel */
 export function moveTo(
   layout: RepositoryLayout,
   entry: ListedRelease,
@@ -264,7 +270,7 @@ export function moveTo(
   };
 }
 
-/** Its digest is verified before anything goes live; that it is there is worth knowing before a key is opened. */
+/** Checks the presence before a key is opened. The digest is verified before the release is published. */
 export function requireArchive(layout: RepositoryLayout, entry: ListedRelease): void {
   const { bundle, channel, serial } = entry.release;
   const archive = archiveOf(entry);

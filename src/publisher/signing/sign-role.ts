@@ -94,8 +94,8 @@ export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
   requireKnownEntries(state, role);
   const before = findNewestFile(state, role);
   const listed = targetsListedBy(state, role);
-  const ours = role === 'targets' ? { handedOver: listPendingHandOvers(state) } : {};
-  const file = await writeRole(signing, { ...listed, ...entries }, before, ours);
+  const writMembers = role === 'targets' ? { handedOver: listPendingHandOvers(state) } : {};
+  const file = await writeRole(signing, { ...listed, ...entries }, before, writMembers);
   if (role === 'targets') return { ...state, targets: file };
   return { ...state, delegated: new Map([...state.delegated, [role, file]]) };
 }
@@ -111,14 +111,14 @@ export async function signDelegations(
       readonly targets: Readonly<Record<string, TargetFile>>;
       readonly delegations: Delegations;
       /** Members of `writ`. */
-      readonly ours: object;
+      readonly writMembers: object;
     };
   },
 ): Promise<RepositoryState> {
   const { state, plan } = signing;
   const { targets } = state;
   const before = { ...targets, signed: { ...targets.signed, delegations: plan.delegations } };
-  const file = await writeRole(signing, plan.targets, before, plan.ours);
+  const file = await writeRole(signing, plan.targets, before, plan.writMembers);
   const isKept = ([role, one]: [string, ParsedFile<'targets'>]): boolean =>
     isAuthorisedFile(file, role, one) ||
     (state.live.delegated.get(role) === one && isSignedFor(file, role, one));
@@ -128,14 +128,14 @@ export async function signDelegations(
 
 /**
  * Signs and writes the next version of a role with the given targets.
- * @param before the version that passes its other members on. @param ours further members of `writ`
+ * @param before the version that passes its other members on. @param writMembers further members of `writ`
  * @throws as signRole
  */
 export async function writeRole(
   { writer, state, role, signers, clock }: Omit<RoleSigning, 'entries'>,
   targets: Readonly<Record<string, TargetFile>>,
   before: ParsedFile<'targets'> | undefined,
-  ours: object = {},
+  writMembers: object = {},
 ): Promise<ParsedFile<'targets'>> {
   const version = writer.nextVersion(role, findLiveVersion(state, role));
   const edition = {
@@ -143,7 +143,7 @@ export async function writeRole(
     ...describeSigningTime(state, clock),
     validityMs: readRoleValidityMs(state, role),
   };
-  const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
+  const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, writMembers), signers);
   // A file that Writ itself cannot parse must not be written.
   const file = parseEnvelope(bytes, 'targets', role);
   requireAccepted(state, role, file);

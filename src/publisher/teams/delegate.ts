@@ -1,5 +1,5 @@
-// `writ delegate`: lets a team sign its own bundles, changes its keys or paths, or ends that. The targets role signs; a
-// team whose keys are at hand signs its file in the same step, so that hosts see both at once.
+// `writ delegate`: lets a team sign its own bundles, changes its keys or paths, or ends the delegation. The targets role
+// signs. A team with available keys signs its file in the same step, so that hosts see both at once.
 
 import { type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
@@ -16,10 +16,10 @@ import { type DelegationPlan, planDelegation } from './delegation-plan.js';
 import type { DelegationRequest } from './delegation-rules.js';
 
 interface Delegated {
-  /** Absent when there was nothing to change, and what waited went live. */
+  /** Absent when nothing changed and only waiting files were published. */
   readonly plan?: DelegationPlan;
   readonly signed: readonly SignedRole[];
-  /** Hosts find nothing of the role until it has signed with keys that are not here. */
+  /** Hosts see no release of the role until its keys, which are not available here, have signed. */
   readonly waitsForRole: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function delegateRole(
   const { keys, report } = options;
   const seen = readStateBeforeLock(options);
   const first = planDelegation(seen, request);
-  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  // Returns before a key is opened or a lock is taken, so that an unchanged delegation costs no passphrase and no write.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const own = first && (await requireKeysOf(keys, findRoleHolder(seen, 'targets')));
   const team = first && (await openTeamKeys(keys, first));
@@ -60,7 +60,7 @@ export async function delegateRole(
   });
 }
 
-/** @returns undefined also where the role has nothing to sign */
+/** @returns undefined where the keys are not available, or the role has nothing to sign */
 async function openTeamKeys(
   keys: KeyDirectory,
   { role, after, needsSignature, delegations }: DelegationPlan,
@@ -70,7 +70,7 @@ async function openTeamKeys(
     : undefined;
 }
 
-/** @returns what delegateRole would do; undefined when nothing would change. @throws as it does */
+/** @returns the plan of delegateRole; undefined where nothing would change. @throws as delegateRole */
 export function previewDelegation(
   request: DelegationRequest,
   options: ChangeOptions,

@@ -1,5 +1,6 @@
-// What a delegation changes: the roles that the targets delegate to, their keys and names, and which role lists which
-// release from then on. Decides over a repository's state; whether it may is delegation-rules'; signs and writes nothing.
+// Plans the change of a delegation: the delegated roles, their keys and names, and the role that lists each release
+// afterwards. Decides over the repository state; delegation-rules judges whether the change is allowed. Signs and writes
+// nothing.
 import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
 import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
@@ -45,9 +46,9 @@ export interface DelegationPlan {
   readonly kind: 'created' | 'changed' | 'removed';
   readonly before?: DelegatedRole | undefined;
   readonly after?: DelegatedRole | undefined;
-  /** Paths of releases that another role lists from now on. */
+  /** Paths of releases that another role lists after the change. */
   readonly moved: readonly string[];
-  /** Those of `moved` that go from the targets to the role. */
+  /** The part of `moved` that goes from the targets to the role. */
   readonly taken: readonly string[];
   /** Releases that the new targets hand over to the role: hosts see each once the role has signed it. */
   readonly handedOver: readonly MarkedRelease[];
@@ -55,15 +56,15 @@ export interface DelegationPlan {
   readonly returned: readonly MarkedRelease[];
   /** Waiting releases of the role that no snapshot on disk lists, and that are not handed over. */
   readonly leftOut: readonly ListedRelease[];
-  /** The role lists nothing until its keys have signed: what it listed, or was handed over, waits in the targets. */
+  /** The role lists nothing until its keys have signed. The targets keep what it listed or was handed over until then. */
   readonly needsSignature: boolean;
-  /** Names of the role's keys by key id. */
+  /** Names of the role's keys, by key id. */
   readonly names: ReadonlyMap<string, string>;
   /** The top-level targets to sign. */
   readonly targets: Readonly<Record<string, TargetFile>>;
   readonly delegations: Delegations;
-  /** Members of the targets' `writ`. */
-  readonly ours: { readonly handedOver: object; readonly livesMs: object; readonly signers: object };
+  /** Members of `writ` in the signed part of the targets. */
+  readonly writMembers: { readonly handedOver: object; readonly livesMs: object; readonly signers: object };
 }
 
 /**
@@ -110,7 +111,7 @@ function roleAfter(role: string, before: DelegatedRole | undefined, change: Chan
   };
 }
 
-/** @param after undefined: the role goes, and what it listed is the targets' again */
+/** @param after undefined where the delegation ends; the targets then list the releases of the role again */
 function planChange(
   state: RepositoryState,
   request: DelegationRequest,
@@ -169,7 +170,7 @@ function planChange(
       ...pick(own, (path) => left.includes(path)),
     },
     delegations,
-    ours: {
+    writMembers: {
       handedOver: valuesAfter(handedOverBy(targets), needsSignature ? handOver : undefined),
       livesMs: valuesAfter(readDelegatedValidityMs(targets), validityMs),
       signers: signersAfter(targets, delegations, added),
@@ -200,7 +201,7 @@ interface RoleAfter {
   readonly added: readonly PublicKey[];
 }
 
-/** A role keeps its place in the search; a new one is the last. */
+/** A role keeps its position in the search order; a new one is the last. */
 function delegationsWith(targets: Targets, { role, after, added }: RoleAfter): Delegations {
   const before = delegatedRolesOf(targets);
   const isNew = !before.some(({ name }) => name === role);
@@ -209,7 +210,7 @@ function delegationsWith(targets: Targets, { role, after, added }: RoleAfter): D
   return { keys: keysOf(targets, roles, added), roles };
 }
 
-/** The keys that some role still has; those of a role that went go with it. */
+/** The keys that a role still uses, without those of removed roles. */
 function keysOf(
   targets: Targets,
   roles: readonly DelegatedRole[],
@@ -221,7 +222,7 @@ function keysOf(
   return Object.fromEntries(all.filter(([id]) => used.has(id)));
 }
 
-/** @returns names by key id: those that the targets have, and the new ones in their place */
+/** @returns names by key id: the names in the targets, replaced by new names */
 function namesWith({ signed }: Targets, added: readonly PublicKey[]): ReadonlyMap<string, string> {
   return new Map([...signersOf(signed), ...added.map(({ keyId, name }) => [keyId, name] as const)]);
 }

@@ -1,5 +1,5 @@
-// What a delegation may be: a name that is no other role's, keys that can sign, patterns that no other role has, and
-// no release that goes out of sight unasked. Pure over a repository's state.
+// The rules of a delegation: a name that no other role has, keys that can sign, patterns that no other role has, and no
+// release that hosts would lose without a request. Pure over a repository state.
 import { WritError } from '../../core/errors.js';
 import { patternsOverlap } from '../../core/tuf/pattern-overlap.js';
 import type { DelegatedRole } from '../../core/tuf/tuf-metadata.js';
@@ -9,15 +9,15 @@ import type { RepositoryState } from '../repository/repository-state.js';
 
 export interface DelegationRequest {
   readonly role: string;
-  /** Absent: the role goes. */
+  /** Absent: the delegation ends. */
   readonly change?: {
-    /** Left out: as they are. */
+    /** Absent members stay unchanged. */
     readonly paths?: readonly string[] | undefined;
     readonly keys?: readonly PublicKey[] | undefined;
     readonly threshold?: number | undefined;
     readonly validityMs?: number | undefined;
   };
-  /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
+  /** The operator permits that releases move from one role to another. */
   readonly shouldHandOver: boolean;
   /** Hand over waiting releases too, although their signers are not trusted after the change; false by default. */
   readonly shouldIncludeWaiting?: boolean | undefined;
@@ -36,7 +36,7 @@ export function requireName({ delegated, targets }: RepositoryState, role: strin
       hint,
     });
   }
-  // A diamond: two delegators with two sets of keys for one file; which one holds depends on the way.
+  // Two delegators with different keys for one role: a client would use the one that its search finds first.
   const other = [...delegated.values()].find((file) =>
     delegatedRolesOf(file).some(({ name }) => name === role),
   );
@@ -61,12 +61,12 @@ export function requireKeys(
     });
   }
   const { root, snapshot, timestamp } = live.root.signed.roles;
-  // A stolen server would speak for the team.
+  // Attack: a thief of the server could sign for the team.
   const online = change?.keys?.find((key) => [...snapshot.keyids, ...timestamp.keyids].includes(key.keyId));
   if (online !== undefined) {
     throw refused(`${online.name} is a key of the server`, { role: name, keyId: online.keyId });
   }
-  // A key that leaves its safe once a year would come to be on a desk.
+  // A root key must stay offline, and a team needs its key often.
   const rootKey = change?.keys?.find((key) => root.keyids.includes(key.keyId));
   if (rootKey === undefined) return;
   throw refused(`${rootKey.name} is a root key`, { role: name, keyId: rootKey.keyId });
@@ -74,10 +74,10 @@ export function requireKeys(
 
 const maxPatterns = 100;
 const maxPatternCharacters = 200;
-/** What `<bundle>/<channel>.tar.br` looks like. */
+/** The form of each target path, `<bundle>/<channel>.tar.br`. */
 const anyTarget = '*/*.tar.br';
 
-/** False also for `../*` and `./*`: no name of a bundle or channel begins with a dot, a dash or an underscore. */
+/** False also for `../*` and `./*`, because no name of a bundle or channel begins with a dot, a dash or an underscore. */
 function canMatch(pattern: string): boolean {
   const segments = pattern.split('/');
   return patternsOverlap(pattern, anyTarget) && segments.every((segment) => !/^[._-]/.test(segment));
@@ -103,7 +103,7 @@ export function requirePaths({ targets }: RepositoryState, role: DelegatedRole):
   }
 }
 
-/** Two roles for one path: the first in the list would answer, and the other one's releases would not exist. */
+/** With two roles for one path, hosts would use the first one and never find the releases of the other. */
 function requireDisjoint(role: DelegatedRole, other: DelegatedRole): void {
   const facts = { role: role.name, other: other.name };
   if (other.paths === undefined)
@@ -120,7 +120,7 @@ function requireDisjoint(role: DelegatedRole, other: DelegatedRole): void {
   }
 }
 
-/** A release that changes hands is somebody's decision, and named in it; nothing goes out of sight unasked. */
+/** Moves releases between roles only on request, because another team would sign them, or hosts would lose them. */
 export function requireHandOver(
   { shouldHandOver }: DelegationRequest,
   { taken, left, role }: { taken: readonly string[]; left: readonly string[]; role: string },

@@ -1,7 +1,7 @@
-// Writes the head of an answer, and a body that is there as a whole. Owns how it is written, and knows no file.
+// Writes the head of a response, and a body that is completely in memory. Knows no file.
 import type { ServerResponse } from 'node:http';
 
-/** Names and values in turn: Node writes them as they stand, and makes no map of them first. */
+/** Alternating names and values. Node writes them unchanged, without building a map first. */
 export type Headers = readonly string[];
 
 const always = ['X-Content-Type-Options', 'nosniff'] as const;
@@ -11,13 +11,13 @@ export function writeHead(response: ServerResponse, status: number, headers: Hea
   response.writeHead(status, [...always, ...headers]);
 }
 
-/** An answer that never has a body, as 304, or whose headers say how long it would be. */
+/** For a response without a body, such as 304, or for HEAD with the headers of the body. */
 export function answerHead(response: ServerResponse, status: number, headers: Headers): void {
   writeHead(response, status, headers);
   response.end();
 }
 
-/** Of HEAD Node leaves the body out. */
+/** Node omits the body for HEAD. */
 export function answer(
   response: ServerResponse,
   status: number,

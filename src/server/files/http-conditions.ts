@@ -1,13 +1,13 @@
-// What If-None-Match, Range and If-Range ask for (RFC 9110 sections 13 and 14), for strong ETags only.
-// Pure. Several ranges in one request are answered whole: nobody who resumes a download needs them.
+// Evaluates If-None-Match, Range and If-Range (RFC 9110 sections 13 and 14), for strong ETags only. Pure. A request for
+// several ranges gets the complete file, because no client needs several ranges to resume a download.
 
-/** First and last byte, both inclusive. */
+/** The first and the last byte, both inclusive. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** True when the client's copy is the current one; If-None-Match compares weakly (RFC 9110 section 13.1.2). */
+/** True when the client's copy is current. If-None-Match compares weakly (RFC 9110 section 13.1.2). */
 export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true;
@@ -18,10 +18,10 @@ const singleRange = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/;
 
 /**
  * @param range the Range header
- * @param ifRange the If-Range header: with another ETag, or a date, the whole file is due, or bytes of two
- *   files would be glued together
- * @param length of the whole file, in bytes
- * @returns undefined for the whole file
+ * @param ifRange the If-Range header. With another ETag, or a date, the complete file is sent, because the client would
+ *   otherwise combine bytes of two files
+ * @param length of the complete file, in bytes
+ * @returns undefined for the complete file
  */
 export function parseRange(
   range: string | undefined,

@@ -1,5 +1,5 @@
-// The one file that changes under its name, timestamp.json, kept in memory with its ETag. Every request looks
-// at the file (one stat), so that a publish is visible at once. Never answers with bytes that are gone.
+// Keeps timestamp.json, the only file that changes under its name, in memory with its ETag. Every request checks the file
+// with one stat, so that a publish is visible at once. Removed bytes are never sent.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -8,22 +8,22 @@ import { openServedFile } from './served-file.js';
 
 export interface LiveBytes {
   readonly bytes: Buffer;
-  /** Strong: the digest of the bytes, so that it is the same on every mirror. */
+  /** A strong ETag: the digest of the bytes, which is the same on every mirror. */
   readonly etag: string;
 }
 
 export interface LiveFile {
   /**
-   * @returns undefined when there is no such file
-   * @throws WritError METADATA_MALFORMED when it is longer than maxBytes; the system's error when unreadable
+   * @returns undefined when the file is missing
+   * @throws WritError METADATA_MALFORMED when it is longer than maxBytes; the system's error when it is unreadable
    */
   read(): LiveBytes | undefined;
 }
 
-/** @param file relative to the repository. */
+/** @param file relative to the repository */
 export function createLiveFile(repository: string, file: string, maxBytes: number): LiveFile {
   const path = join(repository, file);
-  let known: { readonly stamp: Stamp; readonly live: LiveBytes } | undefined;
+  let known: { readonly stamp: FileStamp; readonly live: LiveBytes } | undefined;
   return {
     read: () => {
       const stamp = stampOf(path);
@@ -36,10 +36,10 @@ export function createLiveFile(repository: string, file: string, maxBytes: numbe
   };
 }
 
-/** Of these one changes whenever the file or directory does; ctime is in it because rsync can restore size and mtime. */
-export type Stamp = Pick<fs.BigIntStats, 'mtimeNs' | 'ctimeNs' | 'size' | 'ino'>;
+/** At least one of these changes with the file or directory. ctime is included because rsync can restore size and mtime. */
+export type FileStamp = Pick<fs.BigIntStats, 'mtimeNs' | 'ctimeNs' | 'size' | 'ino'>;
 
-export function stampOf(path: string): Stamp | undefined {
+export function stampOf(path: string): FileStamp | undefined {
   try {
     return fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
@@ -48,8 +48,8 @@ export function stampOf(path: string): Stamp | undefined {
   }
 }
 
-/** Compared as they are: every request does, and texts of them would cost as much as the look at the file. */
-export function isSameStamp(one: Stamp | undefined, other: Stamp | undefined): boolean {
+/** Compares the numbers, because every request does, and texts of them would cost as much as the stat. */
+export function isSameStamp(one: FileStamp | undefined, other: FileStamp | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
     one.ctimeNs === other.ctimeNs &&

@@ -1,14 +1,14 @@
-// What a request target names, by allow-list: the files of a TUF repository with consistent snapshots and two
-// addresses of our own; everything else is `none`. Pure: it never asks the disk, and never repairs a path.
+// Parses a request target with an allow-list: the files of a TUF repository with consistent snapshots, and two addresses of
+// Writ. All other targets are `none`. Pure: reads no file, and never corrects a path.
 
 import { parseVersion } from '../../core/tuf/metadata-version.js';
 import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 
 export type RequestPath =
   | { readonly kind: 'timestamp' | 'health' | 'metrics' | 'none' }
-  /** `N.root.json`: the next one is asked for by every poll, and is usually not there yet. */
+  /** `N.root.json`. Every poll requests the next root, which is usually absent. */
   | { readonly kind: 'root'; readonly file: string }
-  /** Files whose name changes with their content; `file` is relative to the repository. */
+  /** Files with a name that changes with their content; `file` is relative to the repository. */
   | { readonly kind: 'metadata' | 'target'; readonly file: string };
 
 const none: RequestPath = { kind: 'none' };
@@ -22,19 +22,19 @@ const maxSegments = 16;
 const maxSegmentBytes = 255;
 const absoluteForm = /^https?:\/\/[^/?#]*/i;
 const plainRoot = new RegExp(`^/metadata/(${versionPattern})\\.root\\.json$`);
-/** `timestamp.json` is the only metadata name that is not immutable, so it is the only one without a number. */
+/** Only `timestamp.json` is not immutable, and has no number in its name. */
 const versionedName = new RegExp(`^(${versionPattern})\\.([^.].*\\.json)$`);
-/** sha256 or sha512 in hex, as consistent snapshots name targets. */
+/** SHA-256 or SHA-512 in hex, which consistent snapshots put before the names of targets. */
 const digestName = /^(?:[0-9a-f]{64}|[0-9a-f]{128})\.[^.].*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const forbidden = /[\u0000-\u001f\u007f/\\]/;
 
 /**
- * @param url the request target as it came: path, or absolute form, with or without a query
- * @returns what it names; `none` for whatever is not on the list
+ * @param url the request target as received: a path or the absolute form, with or without a query
+ * @returns the kind and file of the target; `none` for every target that is not on the list
  */
 export function parseRequestPath(url: string): RequestPath {
-  // The two that every poll asks for come first, in the form in which hosts write them: nothing is split or decoded.
+  // The two files of every poll come first, in the form that hosts send, so that nothing is split or decoded.
   if (url === '/metadata/timestamp.json') return timestamp;
   if (parseVersion(plainRoot.exec(url)?.[1]) !== undefined) return { kind: 'root', file: url.slice(1) };
   const segments = pathSegments(url);
@@ -55,7 +55,7 @@ function metadataPath(name: string): RequestPath {
   return { kind: rest === 'root.json' ? 'root' : 'metadata', file };
 }
 
-/** The decoded segments, or undefined when one of them is no plain file name. */
+/** @returns the decoded segments; undefined when one of them is not a plain file name */
 function pathSegments(url: string): string[] | undefined {
   const [path = ''] = url.replace(absoluteForm, '').split(/[?#]/, 1);
   const [before, ...encoded] = path.split('/', maxSegments + 2);
@@ -79,8 +79,8 @@ function decodeOnce(part: string): string | undefined {
 }
 
 /**
- * An encoded slash would be a path inside a name; a leading dot covers `.`, `..` and `.lock`, and the
- * temporary files of a write under way.
+ * Attack: an encoded slash is a path inside a name. A leading dot covers `.`, `..`, `.lock`, and the temporary files of an
+ * active write.
  */
 export function isPlainName(name: string): boolean {
   if (name === '' || name.startsWith('.') || name.endsWith('.lock')) return false;

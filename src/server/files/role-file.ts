@@ -1,5 +1,5 @@
-// What the server reads in a metadata file of its own repository: version, expiry, the versions it lists.
-// Pure. It judges no signature: the server has nothing to trust, and hosts verify for themselves.
+// Parses a metadata file of the server's own repository: version, expiry, and the versions that it lists. Pure. Verifies no
+// signature, because the server has no trusted root, and hosts verify for themselves.
 
 import { WritError } from '../../core/errors.js';
 import { parseIsoTime } from '../../core/release/release.js';
@@ -17,7 +17,7 @@ export interface RoleFile {
   readonly meta: ReadonlyMap<string, number>;
   /** Of a snapshot: for each role with restarted versions, the highest version before (adr/0073). */
   readonly restartedAfter: ReadonlyMap<string, number>;
-  /** Key ids that the file's signatures name; nothing is verified here. */
+  /** The key ids of the file's signatures, which are not verified. */
   readonly signedBy: ReadonlySet<string>;
   /** Of a root: the key ids of each role. */
   readonly keyIds: ReadonlyMap<string, readonly string[]>;

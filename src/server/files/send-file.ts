@@ -1,5 +1,5 @@
-// Answers with bytes of the repository: from memory, from a file, or that there are none. Owns the headers that
-// caches and resuming clients go by; which file a request means is decided before.
+// Sends bytes of the repository from memory or from a file, or a 404. Sets the headers for caches and for clients that
+// resume a download. The caller has chosen the file.
 import * as fs from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answer, answerHead, answerText, type Headers, writeHead } from './answer.js';
@@ -9,10 +9,13 @@ import type { ServedFile } from './served-file.js';
 
 const json = 'application/json';
 const immutable = 'public, max-age=31536000, immutable';
-/** Twice as much is held for each client that reads nothing: thousands of them must not take the memory of the machine. */
+/**
+ * Twice as many bytes are buffered for each client that reads nothing, so that thousands of such clients do not exhaust the
+ * memory.
+ */
 const readAheadBytes = 65_536;
 
-/** timestamp.json: a cache has to ask each time, and gets 304 when nothing was published. */
+/** Sends timestamp.json. A cache must revalidate each time, and gets 304 when nothing was published. */
 export function sendLive(request: IncomingMessage, response: ServerResponse, live: LiveBytes): void {
   const headers: Headers = ['ETag', live.etag, 'Cache-Control', 'no-cache'];
   if (isNotModified(request.headers['if-none-match'], live.etag)) answerHead(response, 304, headers);
@@ -20,8 +23,8 @@ export function sendLive(request: IncomingMessage, response: ServerResponse, liv
 }
 
 /**
- * A file whose content never changes under its name.
- * @param file open; closed here in every case
+ * Sends a file with content that never changes under its name.
+ * @param file open; it is closed in every case
  */
 export function sendImmutable(
   request: IncomingMessage,
@@ -36,7 +39,7 @@ export function sendImmutable(
     answerHead(response, status, [...headers, ...more]);
   };
   if (isNotModified(request.headers['if-none-match'], etag)) return void sendNothing(304, []);
-  // Range is defined for GET alone (RFC 9110 section 14.2).
+  // Range is defined only for GET (RFC 9110 section 14.2).
   const wanted = request.method === 'GET' ? request.headers.range : undefined;
   const range = parseRange(wanted, request.headers['if-range']?.toString(), etag, file.length);
   if (range === 'unsatisfiable') {
@@ -44,7 +47,7 @@ export function sendImmutable(
   }
   const { first, last } = range ?? { first: 0, last: file.length - 1 };
   const length = last - first + 1;
-  // The archives are .br FILES: a content-encoding header would have clients and proxies unpack them.
+  // The archives are .br files. With a Content-Encoding header, clients and proxies would decompress them.
   const type = name.startsWith('metadata/') ? json : 'application/octet-stream';
   const about = ['Content-Type', type, 'Content-Length', String(length)];
   if (range !== undefined) about.push('Content-Range', `bytes ${first}-${last}/${file.length}`);
@@ -54,13 +57,13 @@ export function sendImmutable(
   sendBytes(response, file, first, length);
 }
 
-/** @param maxAgeSeconds how long a cache may believe that the file is not there; 0: not at all. */
+/** @param maxAgeSeconds how long a cache may keep the absence of the file; 0: not at all */
 export function sendAbsent(response: ServerResponse, maxAgeSeconds: number): void {
   const control = maxAgeSeconds === 0 ? 'no-store' : `public, max-age=${maxAgeSeconds}`;
   answerText(response, 404, ['Cache-Control', control], 'not found\n');
 }
 
-/** Size and time, as nginx makes it: a damaged upload that was repaired must not answer for its old bytes. */
+/** Built from size and time, as in nginx, so that a damaged upload and its repaired file have different ETags. */
 function etagOf(file: ServedFile): string {
   return `"${Math.trunc(file.modifiedMs).toString(16)}-${file.length.toString(16)}"`;
 }
@@ -72,12 +75,13 @@ function sendBytes(response: ServerResponse, file: ServedFile, first: number, le
     end: first + length - 1,
     highWaterMark: readAheadBytes,
   });
-  // A file cut short, or broken, while it is read leaves the client waiting for bytes that never come: cut the connection.
+  // Where the file is truncated or unreadable during the response, the connection is closed, because the client would wait
+  // for the missing bytes.
   stream.once('end', () => {
     if (stream.bytesRead < length) response.destroy();
   });
   stream.once('error', () => response.destroy());
-  // The descriptor is the stream's: it must not outlive the connection.
+  // The stream owns the descriptor, and must not outlive the connection.
   response.once('close', () => stream.destroy());
   stream.pipe(response);
 }

@@ -1,13 +1,13 @@
-// Opens files of the repository for serving, and nothing beside them: what was opened is asked for its real
-// place, so that neither a link nor a swap of a directory under our feet leads out of the repository.
-// Synchronous on purpose, as in nginx: an open of a local file costs less than a trip to the thread pool.
+// Opens files of the repository for serving. Attack: a link, or a directory that is replaced meanwhile, leads out of the
+// repository. The real path of the opened file is therefore checked. Synchronous on purpose, as in nginx: opening a local
+// file costs less than a switch to the thread pool.
 import * as fs from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
 import { isPlainName } from './request-path.js';
 
 export interface ServedFile {
-  /** Whoever gets it closes it. */
+  /** The receiver closes it. */
   readonly descriptor: number;
   readonly length: number;
   /** Epoch milliseconds, with fractions. */
@@ -17,17 +17,17 @@ export interface ServedFile {
 const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'ENXIO']);
 
 /**
- * @param file relative to the repository, as request-path gives it
- * @returns undefined when there is no such regular file inside metadata/ or targets/
- * @throws the system's error when the file is there and cannot be opened
+ * @param file relative to the repository, from request-path
+ * @returns undefined without such a regular file inside metadata/ or targets/
+ * @throws the system's error when the file exists and cannot be opened
  */
 export function openServedFile(repository: string, file: string): ServedFile | undefined {
   const path = join(repository, file);
   let descriptor: number;
   try {
-    // Every poll asks for a root that is not there: a stat says so for a quarter of what an exception costs.
+    // Every poll requests a root that is absent. A stat for it costs a quarter of an exception.
     if (fs.statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-    // A FIFO would hang an open without O_NONBLOCK for ever.
+    // Without O_NONBLOCK, opening a FIFO would block for ever.
     descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
   } catch (error) {
     if (isSystemError(error) && absent.has(error.code ?? '')) return undefined;
@@ -46,7 +46,9 @@ export function openServedFile(repository: string, file: string): ServedFile | u
   return undefined;
 }
 
-/** The kernel's own answer to where the open file lies: a check of the path before the open could be raced. */
+/**
+ * Reads the path of the open file from the kernel, because a check of the path before the open would have a race condition.
+ */
 function isInside(repository: string, descriptor: number): boolean {
   const real = fs.readlinkSync(`/proc/self/fd/${descriptor}`);
   const [folder = '', ...rest] = relative(fs.realpathSync(repository), real).split(sep);

@@ -1,5 +1,5 @@
-// What the repository on disk says of itself: version and expiry of each role, and what was published but is
-// not in the snapshot yet. Health, metrics and the re-signing loop go by it; it never writes.
+// Reads the repository on disk without verification: version and expiry of each role, and published files that are not in
+// the snapshot yet. Used by health, metrics and the re-signing loop. Never writes.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
@@ -7,46 +7,46 @@ import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
 import { parseVersion, reachableVersions, restartsTargets } from '../../core/tuf/metadata-version.js';
 import { type TopLevelRole, versionPattern } from '../../core/tuf/tuf-metadata.js';
-import { isSameStamp, type Stamp, stampOf } from '../files/live-file.js';
+import { type FileStamp, isSameStamp, stampOf } from '../files/live-file.js';
 import { parseRoleFile, type RoleFile } from '../files/role-file.js';
 import { openServedFile } from '../files/served-file.js';
 
 export interface RoleState {
   readonly version: number;
   readonly expiresMs: number;
-  /** As the file says, else when it was written; never after its expiry. */
+  /** The recorded signing time, else the modification time; never after the expiry. */
   readonly signedAtMs: number;
-  /** As the file says; a time of the file system tells nothing of the signer's clock. */
-  readonly saidAtMs?: number;
+  /** The recorded signing time. The modification time is not used, because it is not from the signer's clock. */
+  readonly recordedAtMs?: number;
 }
 
-export interface RepositoryState {
+export interface ServedState {
   readonly roles: Readonly<Partial<Record<TopLevelRole, RoleState>>>;
   readonly problems: readonly {
     readonly role: TopLevelRole;
     readonly code: ErrorCode;
     readonly message: string;
   }[];
-  /** Files of offline roles that are newer than the snapshot knows: a publish without the online keys. */
+  /** Files of offline roles that are newer than their entries in the snapshot, from a publish without the online keys. */
   readonly pending: readonly string[];
 }
 
-export interface RepositoryView {
-  /** Reads the metadata again only when timestamp.json or the directory changed: cheap enough for a probe. */
-  current(): RepositoryState;
+export interface ServedRepository {
+  /** Reads the metadata only if timestamp.json or the directory changed, so that a health check can call it. */
+  current(): ServedState;
   /** Reads the metadata now. */
-  read(): RepositoryState;
-  /** True when current() would read. One stat of two. */
+  read(): ServedState;
+  /** True when current() would read the metadata. Costs two stat calls. */
   changed(): boolean;
 }
 
 const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
-/** @param repository its directory; what cannot be read in it is a problem of the state, never thrown */
-export function createRepositoryView(repository: string): RepositoryView {
-  let known: { readonly stamps: MetadataStamps; readonly state: RepositoryState } | undefined;
-  const read = (): RepositoryState => {
-    // Taken before the reading: what changes meanwhile is read again next time.
+/** @param repository its directory; an unreadable file in it is a problem of the state, and never thrown */
+export function createRepositoryView(repository: string): ServedRepository {
+  let known: { readonly stamps: MetadataStamps; readonly state: ServedState } | undefined;
+  const read = (): ServedState => {
+    // The stamps are taken before the reading, so that a change during it leads to another reading.
     const stamps = stampsOfMetadata(repository);
     const state = readState(repository);
     known = { stamps, state };
@@ -57,9 +57,9 @@ export function createRepositoryView(repository: string): RepositoryView {
 }
 
 interface MetadataStamps {
-  readonly directory: Stamp | undefined;
-  readonly timestamp: Stamp | undefined;
-  /** Why they cannot be taken. */
+  readonly directory: FileStamp | undefined;
+  readonly timestamp: FileStamp | undefined;
+  /** The system error where the stamps cannot be taken. */
   readonly errorCode?: string | undefined;
 }
 
@@ -81,8 +81,8 @@ function areSame(one: MetadataStamps, other: MetadataStamps): boolean {
   );
 }
 
-function readState(repository: string): RepositoryState {
-  const problems: RepositoryState['problems'][number][] = [];
+function readState(repository: string): ServedState {
+  const problems: ServedState['problems'][number][] = [];
   const roles: Partial<Record<TopLevelRole, RoleState>> = {};
   const load = (role: TopLevelRole, name: string | undefined): RoleFile | undefined => {
     try {
@@ -103,7 +103,7 @@ function readState(repository: string): RepositoryState {
   const targets = load('targets', numbered(snapshot, 'targets'));
   const outdated = outdatedRoles(root, { timestamp, snapshot, targets });
   problems.push(...outdated);
-  // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
+  // Excludes roles that the targets no longer delegate to, because every snapshot keeps them and no key signs for them.
   const waiting = ['targets', ...(targets?.delegated ?? [])];
   return {
     roles,
@@ -116,13 +116,13 @@ function readState(repository: string): RepositoryState {
 }
 
 /**
- * After a rotation: what is live names none of the keys that the newest root gives the role, and hosts refuse it.
- * A hint only; who signed is for hosts to verify.
+ * Finds roles with a published file that names none of the keys that the newest root lists. Hosts refuse such a file after
+ * a rotation. A hint only: the signatures are not verified.
  */
 function outdatedRoles(
   root: RoleFile | undefined,
   files: Readonly<Record<string, RoleFile | undefined>>,
-): RepositoryState['problems'][number][] {
+): ServedState['problems'][number][] {
   return Object.entries(files).flatMap(([role, file]) => {
     const listed = root?.keyIds.get(role);
     if (listed === undefined || file === undefined || listed.some((id) => file.signedBy.has(id))) return [];
@@ -152,8 +152,8 @@ function loadRole(
     }
     const file = parseRoleFile(fs.readFileSync(opened.descriptor), role);
     const signedAtMs = Math.min(file.signedAtMs ?? opened.modifiedMs, file.expiresMs);
-    const { version, expiresMs, signedAtMs: saidAtMs } = file;
-    return { file, state: { version, expiresMs, signedAtMs, ...given({ saidAtMs }) } };
+    const { version, expiresMs, signedAtMs: recordedAtMs } = file;
+    return { file, state: { version, expiresMs, signedAtMs, ...given({ recordedAtMs }) } };
   } finally {
     fs.closeSync(opened.descriptor);
   }
@@ -163,7 +163,7 @@ function metadataNames(repository: string): string[] {
   try {
     return fs.readdirSync(join(repository, 'metadata'));
   } catch (error) {
-    // The roles that are then missing say what is wrong.
+    // The missing roles are reported as problems.
     if (isSystemError(error)) return [];
     throw error;
   }
@@ -179,7 +179,7 @@ interface PublishedVersions {
   readonly outdated: readonly string[];
 }
 
-/** The newest file of each role that a refresh could publish; a version that is not reachable is left out. */
+/** @returns the newest file of each role that a refresh could publish, without versions that cannot be reached */
 function pendingFiles(
   versions: ReadonlyMap<string, readonly number[]>,
   { snapshot, roles, outdated }: PublishedVersions,

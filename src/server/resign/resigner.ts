@@ -1,5 +1,5 @@
-// Keeps snapshot and timestamp fresh while the server runs, and takes a publish that came without the online
-// keys live. A failure is logged, kept for /healthz and tried again; it never ends the server.
+// Re-signs snapshot and timestamp while the server runs, and publishes files that were signed without the online keys. A
+// failure is logged, reported by /healthz and retried; it never stops the server.
 
 import { isDeepStrictEqual } from 'node:util';
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
@@ -7,27 +7,27 @@ import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { RepositoryState, RepositoryView } from './repository-view.js';
+import type { ServedRepository, ServedState } from './repository-view.js';
 import { dueRoles, resignRetryDelay } from './resign-schedule.js';
 
 /** A newer file that hosts would refuse. */
 export interface RefusedFile {
   /** As `2.dns-team.json`. */
   readonly name: string;
-  /** The name, the cause with its code, and what helps. */
+  /** The name, the cause with its code, and the remedy. */
   readonly text: string;
 }
 
-/** Holds the two online keys; nothing else of the server sees them. */
+/** The access to the two online keys; no other part of the server has it. */
 export interface OnlineSigner {
   /**
-   * Verifies the repository as a client would, then signs at least these roles, snapshot before timestamp.
-   * @param isDueByTime false where only newer files are the reason: without one that may be published, nothing is signed
+   * Verifies the repository like a client, then signs at least these roles, snapshot before timestamp.
+   * @param isDueByTime false where newer files are the only reason: without one that may be published, nothing is signed
    * @returns the newer files that hosts would refuse and that are not published
    * @throws WritError when the repository does not verify, a key is missing, or another process writes the repository
    */
   resign(roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly RefusedFile[]>;
-  /** What would make it fail now, looked for without signing; asked while nothing has to be signed. */
+  /** @returns the reason why a signing would fail now, found without signing; called while no role must be signed */
   obstacle(): WritError | undefined;
 }
 
@@ -37,13 +37,13 @@ export interface ResignStatus {
   readonly failure?: {
     readonly code: ErrorCode;
     readonly message: string;
-    /** Failures in a row. */
+    /** Consecutive failures. */
     readonly count: number;
     readonly atMs: number;
   };
-  /** Nothing has to be signed yet, and this would be in the way. */
+  /** The reason why a future signing would fail. */
   readonly obstacle?: { readonly code: ErrorCode; readonly message: string };
-  /** Tries in a row that found another writer at work: a publish, whose outcome may leave nothing to do. */
+  /** Consecutive attempts while another process held the lock. After its publish, no signing may be needed. */
   readonly busyTries?: number;
   /** Newer files of teams that cannot be published yet. */
   readonly setAside?: SetAside;
@@ -57,28 +57,28 @@ export interface SetAside {
   readonly files: readonly RefusedFile[];
   /** Versions of the root and the targets that the files were verified under. */
   readonly verifiedUnder: string;
-  /** Tries in a row with these files. */
+  /** Consecutive attempts with these files. */
   readonly tries: number;
-  /** Monotonic: then they are verified again, because an archive may have arrived since. */
+  /** Monotonic time of the next verification, which is needed because an archive may have arrived. */
   readonly retryAtMs: number;
 }
 
 export interface Resigner {
-  /** Begins to look and to sign; before it, nothing is signed. */
+  /** Starts the loop that checks the repository and signs. */
   start(): void;
-  /** Looks at the repository now instead of at the next tick; a wait after a failure is not cut short. */
+  /** Checks the repository now and not at the next interval. Does not shorten a wait after a failure. */
   wake(): void;
   status(): ResignStatus;
-  /** Lets a signing that is under way end. */
+  /** Lets an active signing finish. */
   stop(): Promise<void>;
 }
 
 interface ResignerOptions {
-  readonly view: RepositoryView;
+  readonly view: ServedRepository;
   readonly signer: OnlineSigner;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How often the directory is looked at without a request. */
+  /** The interval of checks without a request. */
   readonly watchEveryMs: number;
   readonly onResult: (result: 'success' | 'failure') => void;
 }
@@ -91,12 +91,12 @@ export function createResigner(options: ResignerOptions): Resigner {
   let stopped = false;
   let woken = new AbortController();
   const round = async (): Promise<void> => {
-    // Another publish must not wait for a file that failed before it.
+    // A newer file is tried at once, and does not wait for the retry of an earlier one.
     const isChanged = textOfFiles(view.current()) !== waitingFiles;
-    // Monotonic: a clock that is set back must not stop the retries.
+    // Monotonic time, because a clock that is set back must not stop the retries.
     if (clock.monotonicMs() < retryAtMs && !isChanged) return;
     waitingFiles = textOfFiles(view.current());
-    status = await signWhatIsDue(options, status);
+    status = await signPendingRoles(options, status);
     const waitMs = waitAfter(status);
     retryAtMs = waitMs > 0 ? clock.monotonicMs() + waitMs : 0;
   };
@@ -125,7 +125,7 @@ export function createResigner(options: ResignerOptions): Resigner {
 }
 
 const busyRetryMs = 1000;
-/** A writer that takes longer than this many seconds hangs, and that is a failure. */
+/** A writer that holds the lock longer, in seconds, counts as a failure. */
 const maxBusyTries = 30;
 
 function waitAfter({ failure, busyTries }: ResignStatus): number {
@@ -133,7 +133,7 @@ function waitAfter({ failure, busyTries }: ResignStatus): number {
   return failure === undefined ? 0 : resignRetryDelay(failure.count);
 }
 
-async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Promise<ResignStatus> {
+async function signPendingRoles(options: ResignerOptions, before: ResignStatus): Promise<ResignStatus> {
   const { view, signer, clock, log, onResult } = options;
   try {
     const state = view.read();
@@ -165,7 +165,7 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
   }
 }
 
-/** A server that cannot write is heard of on its first day, and not when a quarter of a life has passed. */
+/** Reports an obstacle on the first day of a server, and not at the first signing after a quarter of the validity period. */
 function obstacleOf({ signer, log }: ResignerOptions, before: ResignStatus): Pick<ResignStatus, 'obstacle'> {
   const found = signer.obstacle();
   if (found === undefined) return {};
@@ -174,18 +174,18 @@ function obstacleOf({ signer, log }: ResignerOptions, before: ResignStatus): Pic
   return { obstacle: { code, message } };
 }
 
-function withoutPending(state: RepositoryState, files: readonly RefusedFile[]): RepositoryState {
+function withoutPending(state: ServedState, files: readonly RefusedFile[]): ServedState {
   return { ...state, pending: state.pending.filter((name) => !files.some((file) => file.name === name)) };
 }
 
-function textOfFiles({ pending }: RepositoryState): string {
+function textOfFiles({ pending }: ServedState): string {
   return pending.join(' ');
 }
 
-/** @returns false once other roots or targets are published, or the files are to be verified again */
+/** @returns false once other roots or targets are published, or the files must be verified again */
 function isStillSetAside(
   setAside: SetAside | undefined,
-  state: RepositoryState,
+  state: ServedState,
   clock: Clock,
 ): setAside is SetAside {
   if (setAside === undefined || setAside.verifiedUnder !== delegatorsOf(state)) return false;
@@ -193,16 +193,19 @@ function isStillSetAside(
 }
 
 /** @returns undefined once none of the files is the newest of its role */
-function keepListed(setAside: SetAside | undefined, { pending }: RepositoryState): SetAside | undefined {
+function keepListed(setAside: SetAside | undefined, { pending }: ServedState): SetAside | undefined {
   const files = setAside?.files.filter(({ name }) => pending.includes(name)) ?? [];
   return setAside === undefined || files.length === 0 ? undefined : { ...setAside, files };
 }
 
-function delegatorsOf({ roles }: RepositoryState): string {
+function delegatorsOf({ roles }: ServedState): string {
   return `${roles.root?.version ?? 0} ${roles.targets?.version ?? 0}`;
 }
 
-/** Logs a file once for each cause. Top-level targets are not set aside, because they come from a mistake or an attack: that is a failure. */
+/**
+ * Logs a file once for each cause. Top-level targets are never set aside: refused ones come from a mistake or an attack,
+ * and are a failure.
+ */
 function setAsideAfter(
   { view, clock, log }: ResignerOptions,
   ignored: readonly RefusedFile[],
@@ -211,7 +214,7 @@ function setAsideAfter(
   const state = view.current();
   const files = ignored.filter(({ name }) => state.pending.includes(name) && roleOfFile(name) !== 'targets');
   if (files.length === 0) return undefined;
-  // The cause changes too, as from one missing archive to the next.
+  // The cause may change too, as from one missing archive to the next.
   const isKnown = files.every(({ text }) => before?.files.some((file) => file.text === text));
   if (!isKnown) log.warn({ files: files.map(({ name }) => name) }, setAsideText(files));
   const tries = isKnown ? (before?.tries ?? 0) + 1 : 1;
@@ -224,13 +227,13 @@ function roleOfFile(name: string): string {
   return decodeURIComponent(name.replace(/^\d+\.(.*)\.json$/, '$1'));
 }
 
-/** @returns each file with its cause and with what helps */
+/** @returns each file with its cause and its remedy */
 export function setAsideText(files: readonly RefusedFile[]): string {
   return files.map(({ text }) => text).join(' ');
 }
 
-/** Otherwise the loop would ask a signer that leaves something due at every tick, one version each. */
-function requireSigned(view: RepositoryView, ignored: readonly RefusedFile[], nowMs: number): void {
+/** Fails where a role must still be signed, because the loop would otherwise create a new version at every interval. */
+function requireSigned(view: ServedRepository, ignored: readonly RefusedFile[], nowMs: number): void {
   const due = dueRoles(withoutPending(view.read(), ignored), nowMs);
   if (due.length === 0) return;
   throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still expire soon after signing`, {
@@ -238,10 +241,10 @@ function requireSigned(view: RepositoryView, ignored: readonly RefusedFile[], no
   });
 }
 
-function versionsOf(view: RepositoryView): Record<string, number> {
+function versionsOf(view: ServedRepository): Record<string, number> {
   return versionsIn(view.current());
 }
 
-function versionsIn({ roles }: RepositoryState): Record<string, number> {
+function versionsIn({ roles }: ServedState): Record<string, number> {
   return Object.fromEntries(Object.entries(roles).map(([role, state]) => [role, state.version]));
 }

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TopLevelRole } from '../../../src/core/tuf/tuf-metadata.js';
 import { judgeHealth } from '../../../src/server/health.js';
-import type { RepositoryState, RoleState } from '../../../src/server/resign/repository-view.js';
+import type { RoleState, ServedState } from '../../../src/server/resign/repository-view.js';
 
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 10, 1);
 
-function state(changes: Partial<Record<TopLevelRole, Partial<RoleState>>> = {}): RepositoryState {
+function state(changes: Partial<Record<TopLevelRole, Partial<RoleState>>> = {}): ServedState {
   const role = (lifeDays: number, name: TopLevelRole): RoleState => ({
     version: 1,
     signedAtMs: nowMs,

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   type BoundedChange,
+  type ChannelHead,
   compareToHead,
-  type Head,
 } from '../../../../src/publisher/release/head-change.js';
 import { promoteRelease } from '../../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
@@ -197,7 +197,7 @@ describe('publishBundle of a directory without a file', () => {
 describe('compareToHead', () => {
   it('refuses no change within the bounds', () => {
     const { manifest } = releaseOf({ list: lines(10) });
-    const head = { listed: { release: { bundle, channel: 'stable', serial: 1 } }, manifest } as Head;
+    const head = { listed: { release: { bundle, channel: 'stable', serial: 1 } }, manifest } as ChannelHead;
     const { change: measured, accepted } = compareToHead(head, manifest, change);
     assert.deepEqual([measured?.before, accepted], [measured?.after, []]);
     throwsCode('CHANGE_TOO_LARGE', () => compareToHead(head, { files: [] }, change));

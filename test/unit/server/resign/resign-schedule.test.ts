@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { RepositoryState } from '../../../../src/server/resign/repository-view.js';
+import type { ServedState } from '../../../../src/server/resign/repository-view.js';
 import { dueRoles, nextResignAt, resignRetryDelay } from '../../../../src/server/resign/resign-schedule.js';
 
-const state: RepositoryState = {
+const state: ServedState = {
   roles: {
     snapshot: { version: 1, signedAtMs: 0, expiresMs: 4000 },
     timestamp: { version: 1, signedAtMs: 0, expiresMs: 400 },

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { WritError } from '../../../../src/core/errors.js';
 import type { OnlineRole } from '../../../../src/core/tuf/tuf-metadata.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
-import type { RepositoryState, RepositoryView } from '../../../../src/server/resign/repository-view.js';
+import type { ServedRepository, ServedState } from '../../../../src/server/resign/repository-view.js';
 import { createResigner, type RefusedFile, type Resigner } from '../../../../src/server/resign/resigner.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
@@ -12,7 +12,7 @@ const dayMs = 86_400_000;
 const watchEveryMs = 10_000;
 
 /** A repository in memory, signed now: snapshot for 30 days, timestamp for 7. */
-function repository(clock: FakeClock): { state: RepositoryState; reads: number; view: RepositoryView } {
+function repository(clock: FakeClock): { state: ServedState; reads: number; view: ServedRepository } {
   const signedAtMs = clock.nowMs();
   const fixture = {
     reads: 0,
@@ -23,7 +23,7 @@ function repository(clock: FakeClock): { state: RepositoryState; reads: number; 
       },
       problems: [],
       pending: [],
-    } as RepositoryState,
+    } as ServedState,
     view: {
       read: () => {
         fixture.reads += 1;
