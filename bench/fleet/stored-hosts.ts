@@ -3,8 +3,8 @@
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CounterChanges, slotOf, writeCounters } from '../../src/fleet/hosts/counter-changes.js';
 import { planReport, type StoredHost } from '../../src/fleet/hosts/report-plan.js';
-import { bundleRows, labelRows } from '../../src/fleet/hosts/report-rows.js';
-import { keyIdOf } from '../../src/fleet/hosts/signed-request.js';
+import { labelRows, reportBundleRows } from '../../src/fleet/hosts/report-rows.js';
+import { hostKeyIdOf } from '../../src/fleet/hosts/signed-request.js';
 import type { FleetStore } from '../../src/fleet/store/open-store.js';
 import { RowWriter } from '../../src/fleet/store/write-rows.js';
 import { createToken } from '../../src/fleet/tokens/tokens.js';
@@ -37,7 +37,7 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
       const raw =
         number < keyed ? newKey(number, keys) : createHash('sha256').update(`key ${number}`).digest();
       const report = sampleReport({ number, atMs: nowMs, everyMs, serial: 41 });
-      return { keyId: keyIdOf(raw), publicKey: raw.toString('base64'), report };
+      return { keyId: hostKeyIdOf(raw), publicKey: raw.toString('base64'), report };
     });
     await db.transaction().execute(async (trx) => {
       const planned = some.map(({ keyId, publicKey, report }) => {
@@ -51,7 +51,7 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
         if (plan.kind !== 'changed') throw new Error(`a first report is ${plan.kind}`);
         return { host: plan.host, report };
       });
-      const bundles = planned.flatMap(({ host, report }) => bundleRows(host.key_id, report));
+      const bundles = planned.flatMap(({ host, report }) => reportBundleRows(host.key_id, report));
       const counters = new CounterChanges();
       for (const row of bundles) counters.add([row], slotOf(row.key_id), 1);
       for (const { host } of planned) counters.hosts.add(host, 1);
@@ -73,7 +73,7 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
 function newKey(number: number, keys: KeyedHost[]): Buffer {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
-  keys.push({ number, keyId: keyIdOf(raw), privateKey });
+  keys.push({ number, keyId: hostKeyIdOf(raw), privateKey });
   return raw;
 }
 

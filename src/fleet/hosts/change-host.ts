@@ -1,5 +1,5 @@
-// What a person, or time, does to a host: approves it, or retires it. A retired host leaves every number at once and its
-// key is never accepted again; its row and the audit stay.
+// Approves or retires a host, for an operator or a sweep. A retired host leaves every counter at once, and its key is never accepted
+// again. Its row and its audit entries stay.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { retiredOpaHint } from '../../core/fleet/host-names.js';
@@ -14,7 +14,7 @@ import { type Change, requireToken } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
 import { type CountedHost, countedColumns } from './host-counters.js';
 
-/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY when it was changed again and again */
+/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY if concurrent changes made each attempt fail */
 export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowMs }: Change): Promise<void> {
   await transact(db, async (trx) => {
     const host = await findHost(trx, keyId);
@@ -27,13 +27,13 @@ export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowM
   });
 }
 
-/** @returns the refusal of a retired host. An OPA has no key: the hint of the catalogue is about the agent of a host. */
+/** @returns the error for a retired host. An OPA has its own hint, because it has no key. */
 export function retiredError({ kind }: Pick<HostRow, 'kind'>): WritError {
   if (kind !== 'opa') return new WritError('FLEET_KEY_RETIRED', 'the host was retired');
   return new WritError('FLEET_KEY_RETIRED', 'this OPA was retired', { hint: retiredOpaHint });
 }
 
-/** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY when it was changed again and again */
+/** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY if concurrent changes made each attempt fail */
 export async function retireHost(
   db: Kysely<Tables>,
   keyId: string,
@@ -46,15 +46,15 @@ export async function retireHost(
   });
 }
 
-/** Of one transaction: reports of these hosts wait for its end. */
+/** Hosts of one transaction, because reports of these hosts wait for its end. */
 const maxHostsAtOnce = 50;
 
 /**
- * Retires hosts that a token enrolled, also those that wait, in the order of their keys: a bounded number.
- * @param tokenId of any kind, revoked or not
- * @param afterKey where an earlier call ended; '' at the beginning
- * @returns how many; `afterKey` while there may be more
- * @throws FLEET_TOKEN_UNKNOWN; FLEET_STORE_BUSY when a host was changed again and again
+ * Retires hosts that a token enrolled, also waiting ones, in the order of their keys. One call retires a bounded number.
+ * @param tokenId of a token of any kind, revoked or not
+ * @param afterKey the `afterKey` of the previous call; '' for the first
+ * @returns how many were retired; `afterKey` if there may be more
+ * @throws FLEET_TOKEN_UNKNOWN; FLEET_STORE_BUSY if concurrent changes made each attempt fail
  */
 export async function retireHostsOf(
   db: Kysely<Tables>,
@@ -81,7 +81,7 @@ export async function retireHostsOf(
   });
 }
 
-/** In a transaction that is under way, and writes the numbers at its end. */
+/** Retires a host in a transaction of the caller, which writes the counters at its end. */
 export async function retireIn(
   trx: Kysely<Tables>,
   keyId: string,
@@ -90,7 +90,7 @@ export async function retireIn(
 ): Promise<void> {
   const host = await findHost(trx, keyId);
   if (host.state === 'retired') return;
-  // First of all: whoever else changes this host waits for the row, or finds that it was overtaken.
+  // Change the row first: a concurrent change of this host then waits for it, or fails and is retried.
   await setState(trx, host, 'retired', counters);
   const bundles = await trx.selectFrom('host_bundles').selectAll().where('key_id', '=', keyId).execute();
   await trx.deleteFrom('host_bundles').where('key_id', '=', keyId).execute();

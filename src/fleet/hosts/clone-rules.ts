@@ -1,20 +1,20 @@
-// Tells a machine that started again from two machines under one key: an id that was gone comes back, or, where both have the
-// same ids, their counters overtake one another again and again. Pure.
+// Distinguishes a restarted machine from two machines with one key. Of two machines, earlier ids return; if both have the same ids,
+// their counters repeatedly overtake each other. Pure.
 
 export interface SeenIds {
   readonly installId: string;
   readonly bootId: string;
-  /** Pairs that were here before, the newest last, JSON. */
+  /** Earlier pairs of installation and boot id, as a JSON array, the newest last. */
   readonly pastIds: string;
   readonly returns: number;
-  /** Challenges that were answered under these ids. */
+  /** Challenges that were answered with the current ids. */
   readonly answers: number;
 }
 
 export interface NextIds {
   readonly installId: string;
   readonly bootId: string;
-  /** It answers a challenge: its counter was behind. */
+  /** Whether the report answers a challenge, because its counter was too low. */
   readonly isAnswer: boolean;
 }
 
@@ -25,13 +25,13 @@ export interface JudgedIds {
   readonly cloned: boolean;
 }
 
-/** Two returns: one is what a machine does that was restored from a snapshot of its memory. */
+/** One return can be a machine that was restored from a snapshot of its memory. */
 const returnsOfClones = 2;
 const maxPast = 8;
-/** A machine whose state was put back answers one challenge; of two that count for themselves, each report outdates the other's. */
+/** A restored machine answers one challenge. Of two machines with separate counters, each report outdates that of the other. */
 const answersOfClones = 4;
 
-/** @param next what a newer report says */
+/** @param next the ids of a newer report */
 export function judgeIds(seen: SeenIds, next: NextIds): JudgedIds {
   const now = pairOf(next);
   const before = pairOf(seen);

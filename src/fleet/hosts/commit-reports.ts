@@ -1,6 +1,6 @@
-// Writes the reports of one batch in one transaction: rows of hosts, bundles, labels, outcomes, and the numbers by their
-// difference. Read first and written only where nobody else wrote meanwhile (`revision`), so that numbers stay a recount
-// of the rows with several servers on one database. Decides nothing that report-plan does not.
+// Writes the reports of a batch in one transaction: rows of hosts, bundles, labels and outcomes, and the changes of the counters.
+// Rows are read first and written only if no other server changed them since (`revision`). So the counters equal a recount of
+// the rows, also with several servers on one database. report-plan.ts decides.
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { ReportedState } from '../intervals/interval-rules.js';
@@ -20,10 +20,10 @@ import {
   type ReportVerdict,
   type StoredHost,
   storedColumns,
-  type TakenReport,
+  type VerifiedReport,
   waitForName,
 } from './report-plan.js';
-import { bundleRows, labelRows, outcomeRows, rowDifference } from './report-rows.js';
+import { labelRows, outcomeRows, reportBundleRows, rowDifference } from './report-rows.js';
 import type { SeenHosts } from './seen-hosts.js';
 import { takenNames } from './taken-names.js';
 
@@ -31,12 +31,12 @@ export interface CommitContext {
   readonly db: Kysely<Tables>;
   readonly writer: RowWriter;
   readonly seen: SeenHosts;
-  /** Of the interval that hosts ask for. */
+  /** Multiplies the report interval that a host asks for; 1 or more. */
   readonly factor: number;
 }
 
 interface Planned {
-  readonly taken: TakenReport;
+  readonly taken: VerifiedReport;
   readonly before: StoredHost | undefined;
   readonly plan: ReportPlan;
 }
@@ -48,17 +48,20 @@ interface ChangedHost extends Planned {
 
 /**
  * @param batch at most one report of each host
- * @returns a verdict for each, all of them committed
- * @throws whatever the database says; then nothing of the batch is stored
+ * @returns a verdict for each report, after the commit
+ * @throws an error of the database; then no report of the batch is stored
  */
 export async function commitReports(
   context: CommitContext,
-  batch: readonly TakenReport[],
+  batch: readonly VerifiedReport[],
 ): Promise<ReportVerdict[]> {
   return whileBusy(() => commitOnce(context, batch));
 }
 
-async function commitOnce(context: CommitContext, batch: readonly TakenReport[]): Promise<ReportVerdict[]> {
+async function commitOnce(
+  context: CommitContext,
+  batch: readonly VerifiedReport[],
+): Promise<ReportVerdict[]> {
   const hosts = await readHosts(context, batch);
   const planned = batch.map((taken): Planned => {
     const before = hosts.get(taken.signed.keyId);
@@ -66,7 +69,7 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
     return { taken, before, plan: planReport(before, taken, facts) };
   });
   const tokens = await readTokens(context.db, planned);
-  const judged = planned.map((one) => withinToken(one, tokens));
+  const judged = planned.map((one) => refuseUncoveredName(one, tokens));
   const isWritten = judged.some(({ plan }) => plan.kind === 'asked' || plan.kind === 'changed');
   const written = isWritten
     ? await transactOnce(context.db, (trx) => write(trx, context.writer, judged, tokens))
@@ -84,7 +87,7 @@ function newNonce(): string {
 
 async function readHosts(
   { db, seen }: CommitContext,
-  batch: readonly TakenReport[],
+  batch: readonly VerifiedReport[],
 ): Promise<ReadonlyMap<string, StoredHost>> {
   const keyIds = batch.map(({ signed }) => signed.keyId);
   const overlay = seen.overlay(keyIds);
@@ -116,15 +119,18 @@ async function readTokens(db: Kysely<Tables>, planned: readonly Planned[]): Prom
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** A token for `web-*` enrols nobody who is called otherwise later on. */
-function withinToken(one: Planned, tokens: Tokens): Planned {
+/** Refuses a report with a host name that the token does not cover. A host enrolled for `web-*` must not take another name later. */
+function refuseUncoveredName(one: Planned, tokens: Tokens): Planned {
   const pattern = tokens.get(one.before?.token_id ?? '')?.hosts ?? '';
   if (one.plan.kind !== 'changed' || coversHost(pattern, one.plan.host.host)) return one;
   return { ...one, plan: { kind: 'answered', verdict: { kind: 'refused', code: 'FLEET_HOST_NOT_COVERED' } } };
 }
 
-/** Identity is the key, and a name is believed of who has it first: an accepted host takes nobody's by calling itself so. */
-async function withinNames(trx: Kysely<Tables>, planned: readonly Planned[]): Promise<readonly Planned[]> {
+/** Defers a host that changes its name to the name of another accepted host. Keys identify hosts, and the first host keeps a name. */
+async function deferTakenNames(
+  trx: Kysely<Tables>,
+  planned: readonly Planned[],
+): Promise<readonly Planned[]> {
   const renamed = changedHosts(planned).filter(
     ({ before, plan }) => plan.host.host !== before.host && plan.host.state === 'accepted',
   );
@@ -138,18 +144,18 @@ async function withinNames(trx: Kysely<Tables>, planned: readonly Planned[]): Pr
   );
 }
 
-/** @returns the plans as they were written */
+/** @returns the plans that were written, with hosts deferred that report a taken name */
 async function write(
   trx: Kysely<Tables>,
   writer: RowWriter,
   judged: readonly Planned[],
   tokens: Tokens,
 ): Promise<readonly Planned[]> {
-  const planned = await withinNames(trx, judged);
+  const planned = await deferTakenNames(trx, judged);
   const changed = changedHosts(planned);
   const hosts = changed.map(({ plan }) => plan.host);
   const rule = { key: ['key_id'], where: { column: 'revision', is: '=', by: 1 } } as const;
-  if ((await writer.write(trx, 'hosts', hosts, rule)) !== hosts.length) throw overtaken();
+  if ((await writer.write(trx, 'hosts', hosts, rule)) !== hosts.length) throw conflictError();
   for (const { plan, before } of planned) if (plan.kind === 'asked') await ask(trx, before, plan.nonce);
   if (changed.length === 0) return planned;
   const counters = await writeBundles(trx, writer, changed);
@@ -164,7 +170,7 @@ async function write(
     await noteInAudit(trx, before, plan.host);
     counters.hosts.move(before, plan.host);
   }
-  // Last of all: another server that changes the same numbers waits from here to the commit.
+  // Write counters last, because other servers that change the same counters wait from here to the commit.
   await writeCounters(trx, writer, counters);
   return planned;
 }
@@ -178,24 +184,24 @@ async function ask(trx: Kysely<Tables>, host: StoredHost | undefined, nonce: str
     .where('key_id', '=', key_id)
     .where('revision', '=', revision)
     .executeTakeFirst();
-  if (asked.numUpdatedRows !== 1n) throw overtaken();
+  if (asked.numUpdatedRows !== 1n) throw conflictError();
 }
 
 /** A host that waits, as for a name that another one has, left the fleet until it is approved. */
 function reportedState({ before, plan: { host }, taken }: ChangedHost): ReportedState {
   const { report, receivedAtMs } = taken;
-  // An answer to a challenge comes from a host whose numbers began again.
+  // Accept all outcome numbers in the answer to a challenge, because a restored host counts again from a lower number.
   const isAnswer = taken.signed.nonce !== undefined;
   return {
     ...{ keyId: before.key_id, receivedAtMs, skewMs: host.skew_ms },
-    bundles: host.state === 'accepted' ? bundleRows(before.key_id, report) : [],
+    bundles: host.state === 'accepted' ? reportBundleRows(before.key_id, report) : [],
     outcomes: report.outcomes
       .filter(({ n }) => isAnswer || n > before.last_outcome)
       .sort((a, b) => a.n - b.n),
   };
 }
 
-/** @returns what it does to the numbers */
+/** @returns the changes of the counters */
 async function writeBundles(
   trx: Kysely<Tables>,
   writer: RowWriter,
@@ -204,7 +210,7 @@ async function writeBundles(
   const keys = paddedKeys(changed.map(({ before }) => before.key_id));
   const before = await trx.selectFrom('host_bundles').selectAll().where('key_id', 'in', keys).execute();
   const after = changed.flatMap(({ plan, taken }) =>
-    plan.host.state === 'accepted' ? bundleRows(plan.host.key_id, taken.report) : [],
+    plan.host.state === 'accepted' ? reportBundleRows(plan.host.key_id, taken.report) : [],
   );
   const difference = rowDifference(before, after, ({ key_id, bundle, channel }) =>
     keyOf(key_id, bundle, channel),
@@ -214,7 +220,7 @@ async function writeBundles(
   const count = (rows: readonly HostBundleRow[], by: 1 | -1): void => {
     for (const row of rows) counters.add([row], slots.get(row.key_id) ?? 0, by);
   };
-  // A row that is the same counts as it did.
+  // An unchanged row does not change a counter.
   count(difference.gone, -1);
   count(difference.replaced, -1);
   count(difference.changed, 1);
@@ -244,17 +250,17 @@ async function writeLabels(
   await writer.write(trx, 'host_labels', written, { key: ['key_id', 'name'] });
 }
 
-/** No column holds the character between them. */
+/** Joins columns by a newline, which no column contains. */
 function keyOf(...columns: readonly string[]): string {
   return columns.join('\n');
 }
 
-/** The newest of each host stay: one that reports outcomes without end does not fill the store. */
+/** Newest outcomes that are retained for each host, so that no host can fill the store. */
 const keptOutcomes = 500;
-/** So many more may be there until they are forgotten together. */
+/** Outcomes beyond the bound that may accumulate before they are deleted together. */
 const spareOutcomes = 100;
 
-/** Counts rows: the numbers are what a host says of itself, and one that began with the greatest would never come to the bound. */
+/** Deletes old outcomes by the count of rows. The host chooses `n`, so that a bound on `n` would be without effect. */
 async function forgetOutcomes(trx: Kysely<Tables>, changed: readonly ChangedHost[]): Promise<void> {
   const grown = changed.filter(({ taken }) => taken.report.outcomes.length > 0);
   if (grown.length === 0) return;
@@ -269,7 +275,7 @@ async function forgetOutcomes(trx: Kysely<Tables>, changed: readonly ChangedHost
     await keepNewest(trx, { table: 'outcomes', of: { key_id }, by: 'n', keep: keptOutcomes });
 }
 
-/** Of each host: one that calls itself something else at each report fills the log with nothing but this. */
+/** Renames that the audit retains for each host. Otherwise a host that changes its name in each report would fill it. */
 const keptRenames = 20;
 
 async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {
@@ -287,7 +293,7 @@ async function noteRename(trx: Kysely<Tables>, entry: AuditEntry): Promise<void>
   await keepNewest(trx, { table: 'audit', of: { what, subject }, by: 'id', keep: keptRenames });
 }
 
-/** As if the database had said it: the batch is read and decided again. */
-function overtaken(): Error {
+/** The error of a serialization failure, so that the caller reads and decides the batch again. */
+function conflictError(): Error {
   return storeError('40001', 'a host was changed meanwhile');
 }

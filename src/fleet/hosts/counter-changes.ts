@@ -1,5 +1,5 @@
-// Numbers of hosts by (repository, bundle, channel, manifest, state), changed by the difference that a host's rows make, and
-// counted again from all rows for tests. A retired or waiting host has no rows of bundles, so that it is in no number.
+// Counters of hosts by (repository, bundle, channel, manifest, state). A change of a host's rows changes them by the difference;
+// tests recount them from all rows. Retired and waiting hosts have no rows of bundles, and so are not counted.
 import type { Kysely } from 'kysely';
 import type { CounterRow, HostBundleRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';
@@ -7,12 +7,12 @@ import { HostCounterChanges, writeHostCounters } from './host-counters.js';
 
 export const slots = 64;
 
-/** By the key: the same host always changes the same slot, and two hosts seldom wait for each other. */
+/** Derives the slot from the key: a host always changes the same slot, and two hosts seldom wait for each other. */
 export function slotOf(keyId: string): number {
   return Number.parseInt(keyId.slice(0, 2), 16) % slots || 0;
 }
 
-/** What one bundle of a host counts as: what is active, how far that is in its bake time, and what is offered and is not. */
+/** Returns the counters of one bundle of a host: of the active release, of its bake time, and of an offered, inactive release. */
 export function countersOf(row: HostBundleRow, slot: number): Omit<CounterRow, 'count'>[] {
   const { repository, bundle, channel } = row;
   const of = { repository, bundle, channel, slot };
@@ -23,10 +23,10 @@ export function countersOf(row: HostBundleRow, slot: number): Omit<CounterRow, '
   return [active, ...baking, { ...of, manifest: '', serial: row.offered_serial, state }];
 }
 
-/** Gathers differences of many hosts, so that each number is written once. */
+/** Sums the changes of many hosts, so that each counter is written once. */
 export class CounterChanges {
   readonly #changes = new Map<string, { row: Omit<CounterRow, 'count'>; by: number }>();
-  /** Of the hosts themselves. */
+  /** Changes of the counters of hosts. */
   readonly hosts = new HostCounterChanges();
 
   add(rows: readonly HostBundleRow[], slot: number, by: 1 | -1): void {
@@ -38,7 +38,7 @@ export class CounterChanges {
     }
   }
 
-  /** In the order of their keys: two servers that change the same numbers wait for each other, and never in a circle. */
+  /** Returns the changed counters in the order of their keys, because servers that lock the same counters must not deadlock. */
   rows(): CounterRow[] {
     return [...this.#changes]
       .filter(([, { by }]) => by !== 0)
@@ -47,7 +47,7 @@ export class CounterChanges {
   }
 }
 
-/** Once in a transaction, for all that it changes: all servers write numbers in one order. */
+/** Writes all counters that a transaction changes. Called once in it, because all servers must write in one order. */
 export async function writeCounters(
   db: Kysely<Tables>,
   writer: RowWriter,
@@ -60,7 +60,7 @@ export async function writeCounters(
   });
 }
 
-/** @returns the numbers as the rows of hosts give them, sorted: what `counters` must say at any time */
+/** @returns the counters computed from the rows of hosts, sorted. `counters` must always equal them. */
 export async function recount(db: Kysely<Tables>): Promise<CounterRow[]> {
   const rows = await db
     .selectFrom('host_bundles')
@@ -75,7 +75,7 @@ export async function recount(db: Kysely<Tables>): Promise<CounterRow[]> {
   return changes.rows();
 }
 
-/** @returns what `counters` says, sorted as a recount is; numbers that came to nothing are left out */
+/** @returns the rows of `counters` in the order of a recount, without counters that are 0 */
 export async function storedCounters(db: Kysely<Tables>): Promise<CounterRow[]> {
   const rows = await db.selectFrom('counters').selectAll().where('count', '<>', 0).execute();
   const keyed = rows.map(({ count, ...row }) => [counterKey(row), { ...ordered(row), count }] as const);

@@ -1,11 +1,11 @@
-// What a report's counter says: new, a repeat of an answer that was lost, or to be challenged. Pure. The counter alone
-// decides about replays; clocks do not.
+// Decides by a report's counter whether it is new, a repeat after a lost response, or needs a challenge. Pure. Only the counter
+// protects from replays; clocks never decide.
 import { longestGrantMs } from '../../core/fleet/report.js';
 
 export interface LastReport {
   readonly counter: number;
   readonly bodyDigest: string;
-  /** Of the challenge that was not answered yet; '' for none. */
+  /** Nonce of the open challenge; '' if there is none. */
   readonly nonce: string;
 }
 
@@ -17,10 +17,10 @@ export interface NextReport {
 
 /**
  *   nonce           counter    digest     verdict
- *   the one asked   higher     any        `answered`: a machine that was restored from a snapshot, taken once
- *   another         any        any        `challenge`
+ *   expected        higher     any        `answered`: a machine restored from a snapshot; accepted once
+ *   unexpected      any        any        `challenge`
  *   none            higher     any        `newer`
- *   none            same       same       `repeat`: 200 again, and nothing is done
+ *   none            same       same       `repeat`: the response is 200 again, and nothing changes
  *   none            same       other      `challenge`
  *   none            lower      any        `challenge`
  */
@@ -35,7 +35,7 @@ export function judgeCounter(
   return next.counter === last.counter && next.bodyDigest === last.bodyDigest ? 'repeat' : 'challenge';
 }
 
-/** @param factor of what was asked: above 1 where there are more reports than the server can take */
+/** @param factor multiplies the interval; above 1 if the server gets more reports than it can process. @returns milliseconds */
 export function grantedInterval(askedMs: number, factor: number): number {
   return Math.round(Math.min(Math.max(askedMs * factor, askedMs), longestGrantMs(askedMs)));
 }

@@ -1,5 +1,5 @@
-// Whether a key that asks to be a host becomes one: decided from its token, its own row, the rows of its name, and the
-// request. Pure. That it holds its key was proven before.
+// Decides whether a key that requests enrolment becomes a host, from its token, its row, the rows with its name, and the request.
+// Pure. The caller has verified that the requester holds the key.
 import type { FleetRow, HostRow, TokenRow } from '../store/tables.js';
 import { coversHost, stateOfToken } from '../tokens/token-rules.js';
 import { silentMs } from './silence-rules.js';
@@ -7,13 +7,13 @@ import { silentMs } from './silence-rules.js';
 export type KnownHost = Pick<HostRow, 'key_id' | 'state' | 'last_seen_ms' | 'every_ms'>;
 
 export interface EnrolFacts {
-  /** Undefined: no token of this kind has these digits. */
+  /** Undefined if no token of this kind matches. */
   readonly token: Pick<TokenRow, 'revoked_at_ms' | 'expires_at_ms' | 'uses_left' | 'hosts'> | undefined;
-  /** The row of this very key. */
+  /** The row of the requesting key, if there is one. */
   readonly own: Pick<HostRow, 'state'> | undefined;
-  /** Others that have its name, in any state. */
+  /** Hosts of the same name, in any state. */
   readonly sameName: readonly KnownHost[];
-  /** Of this token. */
+  /** How many hosts of this token wait for approval. */
   readonly waiting: number;
   readonly host: string;
   readonly replaces: boolean;
@@ -22,10 +22,10 @@ export interface EnrolFacts {
 }
 
 export type EnrolVerdict =
-  /** The keys that it replaces are retired with it. */
+  /** `retires`: keys that the new one replaces. */
   | { readonly kind: 'accepted'; readonly retires: readonly string[] }
   | { readonly kind: 'waiting' }
-  /** It asked before, and lost the answer. */
+  /** The key is enrolled already: the response to an earlier request was lost. */
   | { readonly kind: 'known'; readonly state: 'accepted' | 'waiting' }
   | {
       readonly kind: 'refused';
@@ -38,7 +38,7 @@ export type EnrolVerdict =
       readonly reason: string;
     };
 
-/** A stolen token fills no page with names that wait. */
+/** Bounds how many waiting hosts a stolen token can add. */
 export const maxWaitingOfToken = 20;
 
 export function judgeEnrolment(facts: EnrolFacts): EnrolVerdict {
@@ -52,15 +52,15 @@ export function judgeEnrolment(facts: EnrolFacts): EnrolVerdict {
   return judgeName(facts);
 }
 
-/** In a table such a name is equal to another one, so a stranger could enrol with the name of a known host. */
+/** In a table such a name is displayed like another one, so that a stranger could enrol with the name of a known host. */
 const lookalikeName = 'the host name begins or ends with a space, or is not in Unicode normal form C';
 
-/** @returns false for a name that is shown as another name is */
+/** @returns false for a name that a page displays like a different name */
 function isShownExactly(host: string): boolean {
   return host === host.trim().normalize('NFC');
 }
 
-/** A name is known by who was accepted under it: who waits for it has no claim. */
+/** Decides by the accepted hosts of the same name. A waiting host has no claim to a name. */
 function judgeName({ sameName, replaces, waiting, fleet, nowMs }: EnrolFacts): EnrolVerdict {
   const holders = sameName.filter(({ state }) => state === 'accepted');
   if (holders.length === 0) return { kind: 'accepted', retires: [] };

@@ -1,5 +1,5 @@
-// Enrols a host: one transaction that takes a use of the token, writes its row and its labels, and retires what it
-// replaces. The verdict is enrol-rules'. The caller has verified that the request was signed by the key that it names.
+// Enrols a host in one transaction: takes one use of the token, writes the host's row and labels, and retires the keys that it
+// replaces. enrol-rules.ts decides. The caller has verified that the key in the request signed it.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { EnrolAnswer, EnrolRequest } from '../../core/fleet/report.js';
@@ -14,23 +14,25 @@ import { retireIn } from './change-host.js';
 import { CounterChanges, slotOf, writeCounters } from './counter-changes.js';
 import { type EnrolVerdict, judgeEnrolment } from './enrol-rules.js';
 import { labelRows } from './report-rows.js';
-import { keyIdOf } from './signed-request.js';
+import { hostKeyIdOf } from './signed-request.js';
 
 export interface Enrolment {
   readonly request: EnrolRequest;
-  /** Of the request's signature: reports go on above it. */
+  /** Counter of the signed request. The first report must have a higher one. */
   readonly counter: number;
   readonly nowMs: number;
 }
 
-/** Until its first report says how often it speaks. */
+/** Report interval that is assumed until the first report states it, in milliseconds. */
 const firstEveryMs = 300_000;
 
 /**
- * @throws FLEET_TOKEN_REFUSED, FLEET_HOST_NOT_COVERED, FLEET_KEY_RETIRED, FLEET_ENROL_FULL, FLEET_REPORT_INVALID; whatever the database says
+ * Enrols a host, or returns the state of a key that is enrolled already.
+ *
+ * @throws FLEET_TOKEN_REFUSED, FLEET_HOST_NOT_COVERED, FLEET_KEY_RETIRED, FLEET_ENROL_FULL, FLEET_REPORT_INVALID; a database error
  */
 export async function enrolHost(store: FleetStore, enrolment: Enrolment): Promise<EnrolAnswer> {
-  const keyId = keyIdOf(Buffer.from(enrolment.request.publicKey, 'base64'));
+  const keyId = hostKeyIdOf(Buffer.from(enrolment.request.publicKey, 'base64'));
   const state = await transact(store.db, (trx) => enrolIn(trx, keyId, enrolment));
   return { fleet: store.fleetId, keyId, state };
 }
@@ -40,7 +42,7 @@ async function enrolIn(
   keyId: string,
   enrolment: Enrolment,
 ): Promise<'accepted' | 'waiting'> {
-  // Two that ask for one name at once would both find it free.
+  // Serialize enrolments, because two concurrent requests for one name would both find it free.
   await lockUntilCommit(trx, 'enrol');
   const { request, nowMs } = enrolment;
   const token = await findToken(trx, request.token, 'hosts');

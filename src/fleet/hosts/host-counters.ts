@@ -1,12 +1,12 @@
-// Numbers of hosts by what the first screen counts them by (state, last word, clones, blocks, version, root), changed in the transaction
-// that changes a host's row, and counted again from all rows for tests. Retired hosts are in no number, and OPAs in none either.
+// Counters of hosts by the values that the first page shows (state, agent, clones, blocks, version, root). They change in the
+// transaction that changes a host's row; tests recount them from all rows. Retired hosts and OPAs are not counted.
 import type { Kysely } from 'kysely';
 import type { HostCounterRow, HostRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';
 
 type Of = Omit<HostCounterRow, 'count'>;
 
-/** What is read of a host to count it. */
+/** The columns of a host that its counters depend on. */
 export const countedColumns = [
   'kind',
   'state',
@@ -20,7 +20,7 @@ export const countedColumns = [
 ] as const;
 export type CountedHost = Pick<HostRow, (typeof countedColumns)[number]>;
 
-/** The order of its key, which is that in which numbers are written. */
+/** The columns of a counter's key. Counters are written in the order of these keys. */
 const keyColumns = [
   'state',
   'agent',
@@ -32,11 +32,11 @@ const keyColumns = [
   'slot',
 ] as const;
 
-/** Gathers differences of many hosts, so that each number is written once. */
+/** Sums the changes of many hosts, so that each counter is written once. */
 export class HostCounterChanges {
   readonly #changes = new Map<string, { readonly of: Of; by: number }>();
 
-  /** @param host as it was (-1), or as it is (1) */
+  /** @param host its row before the change (with -1) or after it (with 1) */
   add(host: CountedHost, by: 1 | -1): void {
     if (host.state === 'retired' || host.kind !== 'writ') return;
     const key = keyOf(host);
@@ -45,14 +45,14 @@ export class HostCounterChanges {
     this.#changes.set(key, change);
   }
 
-  /** Most changes of a host change none of what it is counted by. */
+  /** Counts a changed host under its new key. Most changes leave the key as it is. */
   move(before: CountedHost, after: CountedHost): void {
     if (before.kind === after.kind && keyColumns.every((column) => before[column] === after[column])) return;
     this.add(before, -1);
     this.add(after, 1);
   }
 
-  /** In the order of their keys, as every server writes them. */
+  /** Returns the changed counters in the order of their keys. All servers write in this order. */
   rows(): HostCounterRow[] {
     return [...this.#changes]
       .filter(([, { by }]) => by !== 0)
@@ -69,7 +69,7 @@ export async function writeHostCounters(
   await writer.write(db, 'host_counters', changes.rows(), { key: keyColumns, add: ['count'] });
 }
 
-/** @returns the numbers as the rows of hosts give them, sorted: what `host_counters` must say at any time */
+/** @returns the counters computed from the rows of hosts, sorted. `host_counters` must always equal them. */
 export async function recountHosts(db: Kysely<Tables>): Promise<HostCounterRow[]> {
   const rows = await db.selectFrom('hosts').select(countedColumns).where('state', '!=', 'retired').execute();
   const changes = new HostCounterChanges();
@@ -77,7 +77,7 @@ export async function recountHosts(db: Kysely<Tables>): Promise<HostCounterRow[]
   return changes.rows();
 }
 
-/** @returns what `host_counters` says, sorted as a recount is; numbers that came to nothing are left out */
+/** @returns the rows of `host_counters` in the order of a recount, without counters that are 0 */
 export async function storedHostCounters(db: Kysely<Tables>): Promise<HostCounterRow[]> {
   const rows = await db.selectFrom('host_counters').selectAll().where('count', '<>', 0).execute();
   const keyed = rows.map(({ count, ...of }) => [keyOf(of), { ...ofHost(of), count }] as const);

@@ -1,9 +1,9 @@
-// Public keys of hosts by their ids, for whoever verifies. An id is the digest of its key, so that what is remembered here
-// stays true; whether the host may still speak is decided by its row each time.
+// Caches public keys of hosts by their ids. An id is the digest of its key, so that a cached key never becomes wrong. The host's row
+// decides at each request whether the host may report.
 import type { Kysely } from 'kysely';
 import type { Tables } from '../store/tables.js';
 
-/** A few megabytes; beyond it the store is asked again. */
+/** Takes a few megabytes. Beyond it, the oldest key is read from the store again. */
 const maxKeys = 50_000;
 
 export class HostKeys {
@@ -14,7 +14,7 @@ export class HostKeys {
     this.#db = db;
   }
 
-  /** @returns the raw key; undefined when nobody enrolled it */
+  /** @returns the raw key; undefined if no host enrolled it */
   async keyOf(keyId: string): Promise<Uint8Array | undefined> {
     const known = this.#known.get(keyId);
     if (known !== undefined) return known;

@@ -1,6 +1,6 @@
-// Takes reports in: those that come within a moment share one transaction, and each is answered behind its commit. A batch
-// that the database cannot take is answered 503, each of it; a report that it does not want fails alone. Owns the lanes
-// and their bounds; what a report does is report-plan's, how it is written commit-reports'.
+// Accepts reports: those that arrive within a moment share one transaction, and each is answered after the commit. If the database
+// is unavailable, the whole batch is answered 503; if it refuses one report, only that report fails. Owns the lanes and their
+// bounds. report-plan.ts decides what a report changes; commit-reports.ts writes it.
 import { isWritError } from '../../core/errors.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -10,24 +10,24 @@ import { type CommitContext, commitReports } from './commit-reports.js';
 import { slotOf } from './counter-changes.js';
 import { readReport } from './read-report.js';
 import { ReportLane, type WaitingReport } from './report-lane.js';
-import type { ReportVerdict, TakenReport } from './report-plan.js';
+import type { ReportVerdict, VerifiedReport } from './report-plan.js';
 import { ReportRate } from './report-rate.js';
 import { SeenHosts } from './seen-hosts.js';
 import type { SignedRequest } from './signed-request.js';
 
 export interface Ingest {
-  /** Of a request whose signature and digest were verified; resolves after the commit, and never rejects. */
+  /** Adds a report after the verification of its signature and digest. Resolves after the commit. Never rejects. */
   take(signed: SignedRequest, body: Uint8Array): Promise<ReportVerdict>;
-  /** Ends when all that was taken is answered, and every keepalive is written. */
+  /** Resolves when every accepted report is answered and every keepalive is written. */
   close(): Promise<void>;
 }
 
 export interface IngestOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the reports that may come in a second: hosts are granted longer intervals beyond it. */
+  /** Rate above which hosts are granted longer intervals. */
   readonly maxReportsPerSecond?: number;
-  /** Hears of each transaction. */
+  /** Called after each transaction. */
   readonly onBatch?: (batch: CommittedBatch) => void;
 }
 
@@ -38,19 +38,19 @@ export interface CommittedBatch {
 }
 
 /**
- * Batches that are committed beside one another, each of hosts of its own slots: they change neither the same rows nor the
- * same numbers, so that none waits for another one's flush. An embedded store has one writer.
+ * Number of concurrent batches. Each has the hosts of its own slots, so that batches change neither the same rows nor the same
+ * counters, and none waits for the flush of another. An embedded store has one writer.
  */
 const lanesOf = { embedded: 1, postgres: 4 } as const;
-/** Beyond it a report is answered 503 at once: a queue that grows is answered too late anyway. */
+/** A report beyond this bound is answered 503 at once, because a long queue would answer it too late anyway. */
 const maxQueue = 20_000;
-/** Less than the 10 s of last-seen that may be lost. */
+/** Less than the 10 s by which a crash may set back the last-seen time of a host. */
 const seenEveryMs = 5_000;
-/** What one server on two cores takes in (docs/performance.md). */
+/** Throughput of one server on two cores (docs/performance.md). */
 export const defaultReportsPerSecond = 2_000;
 
 interface ReadReport {
-  readonly taken: TakenReport;
+  readonly taken: VerifiedReport;
   readonly answer: WaitingReport['answer'];
 }
 
@@ -78,7 +78,7 @@ class BatchedIngest implements Ingest {
 
   take(signed: SignedRequest, body: Uint8Array): Promise<ReportVerdict> {
     const receivedAtMs = this.#options.clock.nowMs();
-    // Also who is turned away: else a server beyond what it takes would ask nobody to come more seldom.
+    // Count refused reports too. Otherwise an overloaded server would not lengthen the intervals.
     this.#rate.count(receivedAtMs);
     const queued = this.#lanes.reduce((sum, { size }) => sum + size, 0);
     if (queued >= maxQueue || this.#closing.signal.aborted) return Promise.resolve({ kind: 'unavailable' });
@@ -99,7 +99,7 @@ class BatchedIngest implements Ingest {
     if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
   }
 
-  /** @returns no report where the body is none: that one is answered, and the others of its batch are committed */
+  /** @returns an empty list for an invalid body, which is answered here; the other reports of its batch are committed */
   #read({ signed, body, receivedAtMs, answer }: WaitingReport): readonly ReadReport[] {
     try {
       const read = readReport(body);
@@ -114,18 +114,18 @@ class BatchedIngest implements Ingest {
 
   async #commit(batch: readonly ReadReport[]): Promise<void> {
     const startMs = this.#options.clock.monotonicMs();
-    const tell = (result: CommittedBatch['result']): void => {
+    const notifyBatch = (result: CommittedBatch['result']): void => {
       const durationMs = this.#options.clock.monotonicMs() - startMs;
       this.#options.onBatch?.({ reports: batch.length, durationMs, result });
     };
     try {
       const taken = batch.map((one) => one.taken);
       const verdicts = await commitReports({ ...this.#context, factor: this.#rate.factor }, taken);
-      tell('stored');
+      notifyBatch('stored');
       for (const [at, verdict] of verdicts.entries()) batch[at]?.answer(verdict);
     } catch (error) {
-      tell('failed');
-      // Only what the database says of the rows themselves can be the fault of one of them.
+      notifyBatch('failed');
+      // Retry one by one only if the database refused the rows, because then a single report can be the cause.
       const isOfRows = !isWritError(error) || error.code === 'FLEET_STORE_FAILED';
       this.#options.log.error({ err: error, reports: batch.length }, 'reports were not stored');
       if (isOfRows && batch.length > 1) for (const one of batch) await this.#commit([one]);

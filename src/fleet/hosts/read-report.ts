@@ -1,5 +1,5 @@
-// Reads a report or a request to enrol from the bytes that came: bounds, UTF-8, JSON, schema, and what a schema cannot say.
-// A body beyond them is refused whole. Verdicts only; never shows what a body holds.
+// Parses a report or an enrolment request: bounds, UTF-8, JSON, schema, and rules that a schema cannot express. Refuses an invalid
+// body as a unit. A refusal never repeats content of the body.
 import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { type EnrolRequest, type FleetReport, fleetBounds } from '../../core/fleet/report.js';
 import { enrolSchema, reportSchema } from '../../core/fleet/report-schema.js';
@@ -14,7 +14,7 @@ export function readReport(body: Uint8Array): ReadBody<FleetReport> {
   const read = named(readBody<FleetReport>(body, reportSchema));
   if (read.kind === 'refused') return read;
   const { bundles, outcomes } = read.data;
-  // Each is a row by these names: one batch cannot write a row twice.
+  // These members are the key of a row, and one statement cannot write a row twice.
   const isTwice =
     hasTwice(bundles.map(({ bundle, channel }) => JSON.stringify([bundle, channel]))) ||
     hasTwice(outcomes.map(({ n }) => n));
@@ -25,7 +25,7 @@ export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
   return named(readBody<EnrolRequest>(body, enrolSchema));
 }
 
-/** A name that looks like the key of another host would answer for that one. */
+/** Refuses a name in the form of a key: requests for the host with that key could return this host. */
 function named<T extends { readonly host: string }>(read: ReadBody<T>): ReadBody<T> {
   if (read.kind === 'refused' || !isHostKey(read.data.host)) return read;
   return { kind: 'refused', reason: `the name of a host must not look like ${keyLike}: set \`host.id\`` };
@@ -40,7 +40,7 @@ function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
   } catch {
     return { kind: 'refused', reason: 'it is not JSON in UTF-8' };
   }
-  // What is written again is written by recursion: one that is too deep would take the batch that it came in with it.
+  // Refuse deep nesting: serializing it recurses, and a failure there would fail the whole batch.
   if (!isWithin(data, fleetBounds.maxDepth)) return { kind: 'refused', reason: 'it is nested too deeply' };
   const validate = validatorOf(schema);
   if (validate(data)) return { kind: 'read', data: data as T };

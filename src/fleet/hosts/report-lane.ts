@@ -1,6 +1,6 @@
-// One queue of reports whose batches are committed one after the other: the first of a batch waits a moment for others, and a
-// full batch is committed at once. Several lanes commit beside one another; the committer decides what a batch does. The queue holds
-// bytes, because a parsed report has twenty times their size.
+// A queue of reports that commits one batch after the other. The first report of a batch waits for more for a moment; a full batch
+// is committed at once. Several lanes commit concurrently. The queue holds bytes, because a parsed report takes twenty times as
+// much memory.
 import type { Clock } from '../../platform/time/clock.js';
 import type { ReportVerdict } from './report-plan.js';
 import type { SignedRequest } from './signed-request.js';
@@ -14,16 +14,16 @@ export interface WaitingReport {
 
 export interface LaneOptions {
   readonly clock: Pick<Clock, 'sleep'>;
-  /** Ends the gathering, and nothing else: what was taken is committed. */
+  /** Ends the wait for more reports. Queued reports are still committed. */
   readonly closing: AbortSignal;
-  /** Answers each report of the batch, and never rejects. */
+  /** Answers each report of the batch. Never rejects. */
   readonly commit: (batch: readonly WaitingReport[]) => Promise<void>;
 }
 
-/** How long the first of a batch waits for others; with the commit behind it, less than 50 ms. */
+/** How long the first report of a batch waits for others. Wait and commit together take less than 50 ms. */
 const gatherMs = 20;
 const maxBatch = 256;
-/** Of the bodies that are parsed for one commit. */
+/** Bounds the bodies that are parsed for one commit. */
 const maxBatchBytes = 2 * 1024 * 1024;
 
 export class ReportLane {
@@ -44,7 +44,7 @@ export class ReportLane {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when all that was added is answered. */
+  /** Resolves when every added report is answered. */
   async drained(): Promise<void> {
     await this.#running;
   }
@@ -52,7 +52,7 @@ export class ReportLane {
   async #run(): Promise<void> {
     const { clock, closing, commit } = this.#options;
     while (this.#queue.length > 0) {
-      // The time of a commit has gathered the batch that follows it.
+      // Do not wait for a full batch: its reports came during the previous commit.
       if (this.#queue.length < maxBatch) await clock.sleep(gatherMs, closing);
       await commit(this.#next());
     }
@@ -60,8 +60,8 @@ export class ReportLane {
   }
 
   /**
-   * One report of each host, in the order of their arrival: the second of two is judged by the result of the first. A report that
-   * exceeds the bytes ends the batch: a smaller one of the same host must not be committed before it.
+   * Takes the next batch: at most one report of each host, in the order of arrival, because a second report is judged by the result
+   * of the first. A report that exceeds the bytes ends the batch: a smaller, later one of the same host must not overtake it.
    */
   #next(): WaitingReport[] {
     const batch = new Map<string, WaitingReport>();

@@ -1,4 +1,4 @@
-// What one report does to its host's row: decided from the row and the report alone. Pure; commit-reports writes it.
+// Decides how one report changes its host's row, from the row and the report alone. Pure; commit-reports.ts writes the result.
 import {
   type CounterChallenge,
   type FleetReport,
@@ -11,14 +11,14 @@ import { grantedInterval, judgeCounter } from './counter-rules.js';
 import { stateDigest } from './report-rows.js';
 import type { SignedRequest } from './signed-request.js';
 
-/** A report that holds to its signature and its schema. */
-export interface TakenReport {
+/** A report with a verified signature and a valid body. */
+export interface VerifiedReport {
   readonly signed: Omit<SignedRequest, 'kind' | 'fleet'>;
   readonly report: FleetReport;
   readonly receivedAtMs: number;
 }
 
-/** The last report's text is written and never needed to decide. */
+/** The columns that a decision needs: all but the text of the last report. */
 export type StoredHost = Omit<HostRow, 'report'>;
 
 export const storedColumns = [
@@ -46,7 +46,7 @@ export const storedColumns = [
   ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns', 'answers'] as const),
 ];
 
-/** What a keepalive changes. */
+/** The columns that a keepalive changes. */
 export type SeenHost = Pick<
   HostRow,
   'key_id' | 'counter' | 'body_digest' | 'last_seen_ms' | 'every_ms' | 'skew_ms'
@@ -60,57 +60,61 @@ export type ReportRefusal =
   | 'FLEET_REPORT_INVALID';
 
 export type ReportVerdict =
-  /** 200, also for a repeat. */
+  /** HTTP 200, also for a repeated report. */
   | { readonly kind: 'accepted'; readonly answer: ReportAnswer }
-  /** 409. */
+  /** HTTP 409. */
   | { readonly kind: 'challenge'; readonly challenge: CounterChallenge }
   | { readonly kind: 'refused'; readonly code: ReportRefusal; readonly reason?: string }
-  /** 503: nothing is stored, the host sends it again. */
+  /** HTTP 503: nothing is stored, and the host retries. */
   | { readonly kind: 'unavailable' };
 
 export type ReportPlan =
-  /** Nothing is to be written. */
+  /** No row changes. */
   | { readonly kind: 'answered'; readonly verdict: ReportVerdict }
   | { readonly kind: 'asked'; readonly nonce: string; readonly verdict: ReportVerdict }
   | { readonly kind: 'seen'; readonly seen: SeenHost; readonly verdict: ReportVerdict }
   | { readonly kind: 'changed'; readonly host: HostRow; readonly verdict: ReportVerdict };
 
 export interface PlanFacts {
-  /** Of what was asked for, 1 or more. */
+  /** Multiplies the report interval that a host asks for; 1 or more. */
   readonly factor: number;
-  /** Asked for where it comes to a challenge. */
+  /** Called only when the plan is a challenge. */
   readonly newNonce: () => string;
 }
 
-export function planReport(host: StoredHost | undefined, taken: TakenReport, facts: PlanFacts): ReportPlan {
+export function planReport(
+  host: StoredHost | undefined,
+  taken: VerifiedReport,
+  facts: PlanFacts,
+): ReportPlan {
   if (host === undefined) return refusal('FLEET_KEY_UNKNOWN');
-  if (host.state === 'waiting' && !isRenamedBack(host, taken.report)) return refusal('FLEET_KEY_WAITING');
+  if (host.state === 'waiting' && !hasNewName(host, taken.report)) return refusal('FLEET_KEY_WAITING');
   if (host.state === 'retired') return refusal('FLEET_KEY_RETIRED');
   const { counter, bodyDigest, nonce } = taken.signed;
   const last = { counter: host.counter, bodyDigest: host.body_digest, nonce: host.nonce };
   const verdict = judgeCounter(last, { counter, bodyDigest, nonce });
   if (verdict === 'repeat') return { kind: 'answered', verdict: accepted(host.every_ms, host.last_outcome) };
   if (verdict === 'challenge') return challenge(host, facts.newNonce);
-  return news(host, taken, facts.factor, verdict);
+  return planChange(host, taken, facts.factor, verdict);
 }
 
 /**
- * A host that was accepted waits while it reports a name that is taken, and no longer than that: the caller decides whether the
- * name of this report is free. A host that was never accepted has no stored report, and waits for a person.
+ * Whether a waiting host reports another name than the one that is taken; the caller then decides whether the new name is free.
+ * A host that was never accepted has no stored report, and waits for the approval of an operator.
  */
-function isRenamedBack(host: StoredHost, report: FleetReport): boolean {
+function hasNewName(host: StoredHost, report: FleetReport): boolean {
   return host.body_digest !== '' && report.host !== host.host;
 }
 
-function news(
+function planChange(
   host: StoredHost,
-  { signed, report, receivedAtMs }: TakenReport,
+  { signed, report, receivedAtMs }: VerifiedReport,
   factor: number,
   verdict: 'newer' | 'answered',
 ): ReportPlan {
   const everyMs = grantedInterval(report.everyMs, factor);
   const outcome = Math.max(0, ...report.outcomes.map(({ n }) => n));
-  // Restored from a snapshot, its numbers went back with it.
+  // The answer to a challenge comes from a host that was restored from a snapshot: its outcome numbers decreased too.
   const lastOutcome =
     verdict === 'answered' ? outcome || host.last_outcome : Math.max(outcome, host.last_outcome);
   const seen: SeenHost = {
@@ -134,8 +138,8 @@ function news(
   const changed: HostRow = {
     ...host,
     ...seen,
-    ...reported(report),
-    // In order, or after a day of silence: an ephemeral host leaves every count.
+    ...reportColumns(report),
+    // An ephemeral host that stops is retired at once, so that no counter includes it. sweeps.ts retires it after a day of silence.
     state: host.ephemeral === 1 && report.agent === 'stop' ? 'retired' : 'accepted',
     nonce: '',
     last_outcome: lastOutcome,
@@ -149,12 +153,12 @@ function news(
   return { kind: 'changed', host: changed, verdict: accepted(everyMs, lastOutcome) };
 }
 
-/** Under a name that is taken nothing counts until a person approves it: the host keeps its row and leaves every number. */
+/** Changes a host that reports a taken name to `waiting`: it keeps its row, and no counter includes it until an operator approves it. */
 export function waitForName(
   before: StoredHost,
   { host, counter, body_digest, last_seen_ms }: HostRow,
 ): ReportPlan {
-  // No state to compare with: what comes after the approval is news, whatever it says.
+  // Clear the state digest: the first report after the approval must be stored as a change, even if it equals the last one.
   const left = { state: 'waiting', state_digest: '', report: '', nonce: '' } as const;
   const changed = {
     ...before,
@@ -168,7 +172,7 @@ export function waitForName(
   return { kind: 'changed', host: changed, verdict: { kind: 'refused', code: 'FLEET_KEY_WAITING' } };
 }
 
-type Reported = Pick<
+type ReportColumns = Pick<
   HostRow,
   | 'host'
   | 'install_id'
@@ -182,7 +186,7 @@ type Reported = Pick<
   | 'report'
 >;
 
-function reported(report: FleetReport): Reported {
+function reportColumns(report: FleetReport): ReportColumns {
   const { host, installId, bootId, agent, health, version, root } = report;
   return {
     host,
@@ -206,7 +210,7 @@ function refusal(code: ReportRefusal): ReportPlan {
   return { kind: 'answered', verdict: { kind: 'refused', code } };
 }
 
-/** One that was asked and not answered is asked again: replays of old reports write nothing. */
+/** Repeats the open challenge, if there is one, so that replays of old reports write nothing. */
 function challenge(host: StoredHost, newNonce: () => string): ReportPlan {
   const { counter } = host;
   const nonce = host.nonce || newNonce();

@@ -1,5 +1,5 @@
-// How many reports come in a second, and by how much longer than they ask hosts are to wait for it. Pure except for its own counts; time
-// is handed in.
+// Measures the rate of reports, and computes by which factor hosts must lengthen their report interval. Pure except for its counts;
+// the caller passes the time.
 
 const overMs = 10_000;
 const longest = 10;
@@ -14,7 +14,7 @@ export class ReportRate {
     this.#maxPerSecond = maxPerSecond;
   }
 
-  /** Of the interval that hosts ask for: 1 or more. */
+  /** Multiplies the report interval that a host asks for; 1 or more. */
   get factor(): number {
     return this.#factor;
   }
@@ -25,7 +25,7 @@ export class ReportRate {
       return;
     }
     const perSecond = (this.#reports * 1000) / Math.max(overMs, nowMs - this.#sinceMs);
-    // What was granted before still slows them: towards the new factor by a half, so that it does not swing.
+    // Move half of the distance, because earlier grants still slow hosts: a full correction would oscillate.
     const wanted = Math.min(longest, Math.max(1, (this.#factor * perSecond) / this.#maxPerSecond));
     this.#factor = perSecond === 0 ? 1 : (this.#factor + wanted) / 2;
     this.#sinceMs = nowMs;

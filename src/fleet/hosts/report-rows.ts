@@ -1,16 +1,16 @@
-// What a report is in rows: of its bundles, labels and outcomes, and what tells a keepalive from news. Pure.
+// Converts a report to rows of bundles, labels and outcomes, and computes the digest that identifies a keepalive. Pure.
 import { createHash } from 'node:crypto';
 import type { FleetReport } from '../../core/fleet/report.js';
 import type { HostBundleRow, OutcomeRow, Tables } from '../store/tables.js';
 
 type LabelRow = Tables['host_labels'];
 
-/** A keepalive says the same as the report before it, except for its time, and has no outcome. */
+/** Digest of a report without its time and outcomes. A keepalive has the digest of the report before it, and no outcome. */
 export function stateDigest({ atMs: _, outcomes: __, ...state }: FleetReport): string {
   return createHash('sha256').update(JSON.stringify(state)).digest('hex');
 }
 
-export function bundleRows(keyId: string, report: FleetReport): HostBundleRow[] {
+export function reportBundleRows(keyId: string, report: FleetReport): HostBundleRow[] {
   return report.bundles.map(({ bundle, channel, active, offered }) => ({
     key_id: keyId,
     repository: report.root?.sha256 ?? '',
@@ -29,13 +29,13 @@ export function bundleRows(keyId: string, report: FleetReport): HostBundleRow[] 
   }));
 }
 
-/** Labels that the token forces come after, and win. */
+/** @param forced labels of the host's token; they override reported labels */
 export function labelRows(
   keyId: string,
-  said: Readonly<Record<string, string>>,
+  reported: Readonly<Record<string, string>>,
   forced: Readonly<Record<string, string>>,
 ): LabelRow[] {
-  return Object.entries({ ...said, ...forced }).map(([name, value]) => ({ key_id: keyId, name, value }));
+  return Object.entries({ ...reported, ...forced }).map(([name, value]) => ({ key_id: keyId, name, value }));
 }
 
 export function outcomeRows(keyId: string, report: FleetReport, receivedAtMs: number): OutcomeRow[] {
@@ -53,12 +53,12 @@ export function outcomeRows(keyId: string, report: FleetReport, receivedAtMs: nu
 
 export interface RowDifference<T> {
   readonly gone: T[];
-  /** As they were, and as they are now: those that were not there are only among the second. */
+  /** Earlier versions of changed rows. A new row is only in `changed`. */
   readonly replaced: T[];
   readonly changed: T[];
 }
 
-/** @returns what of the old rows is gone, and what of the new ones is other than before, by the key of a row */
+/** Compares rows by their keys. @returns removed rows, earlier versions of changed rows, and changed or new rows */
 export function rowDifference<T extends object>(
   before: readonly T[],
   after: readonly T[],
@@ -78,13 +78,13 @@ export function rowDifference<T extends object>(
   return { gone: [...old.values()], replaced, changed };
 }
 
-/** Of two rows with the same columns. */
+/** Compares two rows of one table. */
 function isSame<T extends object>(a: T, b: T): boolean {
   for (const name in b) if (a[name] !== b[name]) return false;
   return true;
 }
 
-/** A checker's line is of somebody else: no column holds a control character. */
+/** Replaces control characters. The output of a check is not trusted, and no column may hold a control character. */
 function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ');
 }

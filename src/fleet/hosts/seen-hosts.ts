@@ -1,15 +1,15 @@
-// Keepalives that came since the last time they were written: they change no number, so that a crash may lose the few
-// seconds of them that are here. A changed report never comes here.
+// Holds keepalives until they are written together. They change no counter, so that a crash may lose the last few seconds of them.
+// A report that changes the host is never held here.
 import type { Kysely } from 'kysely';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transactOnce } from '../store/transact.js';
 import type { RowWriter } from '../store/write-rows.js';
 import type { SeenHost, StoredHost } from './report-plan.js';
 
-/** In one transaction: others wait for it. */
+/** Rows of one transaction, because reports wait for it. */
 const maxTogether = 512;
 
-/** What the columns that are not written would be, were the row not there; it always is, since rows of hosts stay. */
+/** Values for an insert, which never happens, because rows of hosts are never deleted. */
 const noHost: Omit<HostRow, keyof SeenHost> = {
   ...{ public_key: '', kind: 'writ', state: 'retired', host: '', install_id: '', boot_id: '', token_id: '' },
   ...{ ephemeral: 0, enrolled_at_ms: 0, nonce: '', agent: '', health: '', version: '', root_version: 0 },
@@ -34,10 +34,10 @@ export class SeenHosts {
   }
 
   /**
-   * Asked before the rows are read: a keepalive that is written while they are read is in neither of the two, and its replay
-   * would be taken for news.
-   * @param keyIds of the hosts whose rows are to be read
-   * @returns what makes of a row what it is with the keepalives that it may not have yet
+   * Must be called before the rows are read. Otherwise a keepalive that is written meanwhile would be in neither of the two, and its
+   * replay would be accepted as new.
+   * @param keyIds of the rows that the caller reads
+   * @returns a function that applies to a row the keepalives that it may not have yet
    */
   overlay(keyIds: readonly string[]): (host: StoredHost) => StoredHost {
     const noted = new Map(keyIds.map((keyId) => [keyId, this.#seen.get(keyId)]));
@@ -55,7 +55,7 @@ export class SeenHosts {
     this.#seen.delete(keyId);
   }
 
-  /** What cannot be written stays, and is written the next time. Never over a counter that is higher by now. */
+  /** Writes the keepalives. Those of a failed write stay for the next one. Never overwrites a row that has a higher counter. */
   async write(db: Kysely<Tables>, writer: RowWriter): Promise<void> {
     const all = [...this.#seen.values()].sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
     for (let at = 0; at < all.length; at += maxTogether) {

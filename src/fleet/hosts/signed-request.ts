@@ -1,6 +1,6 @@
-// Verifies who signed a request: RFC 9421 over method, content-digest, fleet, counter and, in an answer to a challenge, the nonce
-// (ADR 0042). The headers are verified before the body is read, because a body of a stranger is not worth its memory (ADR 0066).
-// counter-rules decide whether the counter is new; `created` is recorded and decides nothing.
+// Verifies the signature of a request: RFC 9421 over method, content-digest, fleet, counter and, in the answer to a challenge, the
+// nonce (ADR 0042). The headers are verified before the body is read: an unauthenticated body must not take memory (ADR 0066).
+// counter-rules.ts decides whether the counter is new. `created` is recorded and never decides.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
 import {
@@ -22,11 +22,11 @@ export interface SignedRequest {
   readonly keyId: string;
   readonly counter: number;
   readonly nonce?: string;
-  /** As the host has it from its enrolment; the caller compares it. */
+  /** Identifier of the fleet that the host enrolled in. The caller compares it with its own. */
   readonly fleet: string;
-  /** By the host's clock. */
+  /** Time of the signature, by the clock of the host. */
   readonly createdAtMs: number;
-  /** SHA-256 that the body must have, hex. */
+  /** Expected SHA-256 of the body, hex. */
   readonly bodyDigest: string;
 }
 
@@ -40,10 +40,10 @@ const read = [...signedParts.challenged.slice(1), 'signature', 'signature-input'
 const maxHeaderLength = 1024;
 
 /**
- * Verifies the headers of a request; the caller compares the body (`hasSignedBody`).
+ * Verifies the headers of a request. The caller then compares the body with `hasSignedBody`.
  *
- * @param keyOf raw Ed25519 key, by its id; undefined for an id that no host enrolled
- * @throws what keyOf throws, and nothing else
+ * @param keyOf returns the raw Ed25519 key for an id; undefined if no host enrolled it
+ * @throws only the errors of keyOf
  */
 export async function verifySignedHead(
   request: RequestHead,
@@ -59,12 +59,12 @@ export async function verifySignedHead(
     return refused(
       'a component or a parameter of the signature occurs twice, or `created` is not a whole number',
     );
-  const who = await verifyHeaders(request.method, headers, keyOf);
-  if ('kind' in who) return who;
+  const signer = await verifyHeaders(request.method, headers, keyOf);
+  if ('kind' in signer) return signer;
   const nonce = headers[fleetHeaders.nonce];
   return {
     kind: 'signed',
-    ...who,
+    ...signer,
     counter,
     ...(nonce === undefined ? {} : { nonce }),
     fleet: headers[fleetHeaders.fleet] ?? '',
@@ -72,19 +72,19 @@ export async function verifySignedHead(
   };
 }
 
-/** @returns whether these are the bytes that the head was signed for */
+/** @returns whether the body has the digest that was signed */
 export function hasSignedBody({ bodyDigest }: Pick<SignedRequest, 'bodyDigest'>, body: Uint8Array): boolean {
   return createHash('sha256').update(body).digest('hex') === bodyDigest;
 }
 
-/** Raw Ed25519 key as node:crypto wants it. @returns undefined for what is none */
+/** Converts a raw Ed25519 key for node:crypto. @returns undefined if it does not have 32 bytes */
 export function ed25519Key(raw: Uint8Array): KeyObject | undefined {
   if (raw.length !== 32) return undefined;
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw).toString('base64url') };
   return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
-export function keyIdOf(raw: Uint8Array): string {
+export function hostKeyIdOf(raw: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex');
 }
 
@@ -101,7 +101,7 @@ function readHeaders({ headers }: RequestHead): Record<string, string> | undefin
 
 function readCounter(text: string): number | undefined {
   const counter = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  // Above it a host could not answer a challenge any more.
+  // With a counter at the maximum, the host could not answer a challenge with a higher one.
   return counter < maxCounter ? counter : undefined;
 }
 
@@ -120,7 +120,7 @@ async function verifyHeaders(
       {
         requiredParams: ['keyid', 'created', 'alg'],
         requiredFields: [...(fleetHeaders.nonce in headers ? signedParts.challenged : signedParts.first)],
-        // A host with a wrong clock is the one to hear.
+        // Accept every date: a host with a wrong clock must still be able to report it.
         notAfter: Number.MAX_SAFE_INTEGER,
         keyLookup: async ({ keyid, created }) => {
           const keyId = keyid ?? '';
@@ -132,17 +132,17 @@ async function verifyHeaders(
           const key = raw === undefined ? undefined : ed25519Key(raw);
           unknown ||= key === undefined;
           if (key === undefined) return null;
-          return { algs: ['ed25519'], verify: (data, signature) => verifyAside(data, key, signature) };
+          return { algs: ['ed25519'], verify: (data, signature) => verifyOnThread(data, key, signature) };
         },
       },
       { method, url: 'http://unsigned/', headers },
     )
     .catch(() => false);
-  // A store that cannot be asked is no fault of the request.
+  // A failure of the store is not a refusal of the request.
   if (failure !== undefined) throw failure;
   const [signer] = signers;
   if (unknown) return { kind: 'refused', code: 'FLEET_KEY_UNKNOWN', reason: 'no host has this key' };
-  // With two signatures the library says of one of them whether it holds.
+  // Require exactly one signature: of two, the library verifies only one.
   if (
     holds !== true ||
     signer === undefined ||
@@ -153,8 +153,8 @@ async function verifyHeaders(
   return signer;
 }
 
-/** On a thread beside: a fifth of what a report costs, which the one that serves everybody does not wait for. */
-function verifyAside(data: Buffer, key: KeyObject, signature: Buffer): Promise<boolean> {
+/** Verifies on a worker thread. Verification takes a fifth of the time of a report and would block the main thread. */
+function verifyOnThread(data: Buffer, key: KeyObject, signature: Buffer): Promise<boolean> {
   return new Promise((resolve, reject) => {
     verify(null, data, key, signature, (error, holds) => (error ? reject(error) : resolve(holds)));
   });

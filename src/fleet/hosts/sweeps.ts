@@ -1,5 +1,5 @@
-// What time alone does: says that the fleet accepts, retires ephemeral hosts that are gone, and forgets what is old. One
-// server at a time sweeps, under a lease; each says for itself that it accepts, and hears so of a newer version in the store.
+// Periodic work: records that the fleet accepts reports, retires abandoned ephemeral hosts, and deletes old rows. A lease allows
+// one server at a time to sweep. Each server records its own acceptance, and so detects a newer schema in the store.
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { isWritError, type WritError } from '../../core/errors.js';
@@ -16,9 +16,9 @@ export interface SweepOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** How long ended intervals are kept; left out: 90 days. */
+  /** How long ended intervals are retained, in milliseconds; 90 days if undefined. */
   readonly keepHistoryMs?: number | undefined;
-  /** Hears that a server of a newer version has the store: this one has nothing to do any more. */
+  /** Called when a newer version has migrated the store, so that this server must end. */
   readonly onNewer: (error: WritError) => void;
 }
 
@@ -28,10 +28,10 @@ const dayMs = 86_400_000;
 const keepOutcomesMs = 90 * dayMs;
 const keepAuditMs = 400 * dayMs;
 export const keepIntervalsMs = 90 * dayMs;
-/** In one statement: hosts that report wait for it. */
+/** Rows of one statement, because reports wait for it. */
 const maxTogether = 500;
 
-/** Runs until the signal; a sweep that fails is tried again at its next turn. */
+/** Runs until the signal. Retries a failed sweep in the next round. */
 export async function runSweeps(
   { db }: FleetStore,
   { clock, log, signal, keepHistoryMs, onNewer }: SweepOptions,
@@ -53,7 +53,7 @@ export async function runSweeps(
   }
 }
 
-/** After a gap the fleet accepts since now: whoever was silent before had nobody to speak to. */
+/** Records that the fleet accepts reports. After a gap its acceptance begins now: no host could report during the gap. */
 export async function noteAccepting(db: Kysely<Tables>, nowMs: number): Promise<void> {
   await transactOnce(db, (trx) =>
     trx
@@ -71,7 +71,7 @@ export async function noteAccepting(db: Kysely<Tables>, nowMs: number): Promise<
   );
 }
 
-/** One turn of all that is swept. */
+/** Runs one sweep. */
 export async function sweep(
   db: Kysely<Tables>,
   nowMs: number,
@@ -82,19 +82,19 @@ export async function sweep(
     await transactOnce(db, (trx) => forget(trx).execute());
 }
 
-/** Each in a transaction of its own: nobody waits for more than one of them. */
+/** Returns the deletions. Each runs in its own transaction, so that a report waits for one of them at most. */
 function forgetting(nowMs: number, keepHistoryMs: number) {
   return [
     (trx: Kysely<Tables>) =>
       trx
         .deleteFrom('intervals')
         .where('written_ms', '<', nowMs - keepHistoryMs)
-        // Not bound: the index of ended intervals is found by this very condition.
+        // Use a literal, because the partial index of ended intervals matches only this exact condition.
         .where((eb) => eb('until_ms', '>', eb.lit(0))),
     (trx: Kysely<Tables>) => trx.deleteFrom('outcomes').where('received_at_ms', '<', nowMs - keepOutcomesMs),
     (trx: Kysely<Tables>) => trx.deleteFrom('audit').where('at_ms', '<', nowMs - keepAuditMs),
     (trx: Kysely<Tables>) => trx.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs),
-    // A number that somebody changes meanwhile is not deleted: it is looked at again under its lock.
+    // A counter that another transaction changes meanwhile is not deleted: the database checks the condition again under the row lock.
     (trx: Kysely<Tables>) => trx.deleteFrom('counters').where('count', '=', 0),
     (trx: Kysely<Tables>) => trx.deleteFrom('host_counters').where('count', '=', 0),
   ];
@@ -106,7 +106,7 @@ async function retireGone(db: Kysely<Tables>, nowMs: number): Promise<void> {
     .selectFrom('hosts')
     .select(['key_id', 'state', 'kind', 'agent', 'last_seen_ms', 'every_ms', 'ephemeral'])
     .where('state', '=', 'accepted')
-    // Not bound: the index of these hosts alone is found by this very condition.
+    // Use a literal, because the partial index of ephemeral hosts matches only this exact condition.
     .where((eb) => eb('ephemeral', '>', eb.lit(0)))
     .orderBy('last_seen_ms')
     .limit(maxTogether)

@@ -1,5 +1,5 @@
-// Whether a name that a report comes under for the first time is somebody else's: the rule of an enrolment, at any later time. Looks
-// and locks inside the transaction that writes the report; what becomes of the host is report-plan's.
+// Finds new names of hosts that another host has already: the rule of an enrolment, applied to later reports. Reads and locks in the
+// transaction that writes the reports. report-plan.ts decides what happens to the host.
 import type { Kysely } from 'kysely';
 import { lockUntilCommit } from '../store/leases.js';
 import type { Tables } from '../store/tables.js';
@@ -9,13 +9,13 @@ export interface NewName {
   readonly host: string;
 }
 
-/** @returns the keys whose new name an accepted host has, or another one of these asked for before */
+/** @returns the keys of hosts that requested a name of an accepted host, or of an earlier entry of `asked` */
 export async function takenNames(
   trx: Kysely<Tables>,
   asked: readonly NewName[],
 ): Promise<ReadonlySet<string>> {
   if (asked.length === 0) return new Set();
-  // Two that ask for one name at once would both find it free.
+  // Serialize with enrolments, because two concurrent requests for one name would both find it free.
   await lockUntilCommit(trx, 'enrol');
   const rows = await trx
     .selectFrom('hosts')

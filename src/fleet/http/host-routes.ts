@@ -15,7 +15,7 @@ import { HostKeys } from '../hosts/host-keys.js';
 import type { Ingest } from '../hosts/ingest.js';
 import { readEnrolRequest } from '../hosts/read-report.js';
 import type { ReportVerdict } from '../hosts/report-plan.js';
-import { hasSignedBody, keyIdOf, type SignedRequest, verifySignedHead } from '../hosts/signed-request.js';
+import { hasSignedBody, hostKeyIdOf, type SignedRequest, verifySignedHead } from '../hosts/signed-request.js';
 import type { FleetStore } from '../store/open-store.js';
 import { stateOfToken } from '../tokens/token-rules.js';
 import { findToken, tokenRefused } from '../tokens/tokens.js';
@@ -70,7 +70,7 @@ function enrolRoute({ store, bound, clock, shared }: HostRoutesOptions): Route {
       if (read.kind === 'refused') throw new WritError('FLEET_REPORT_INVALID', read.reason);
       const raw = Buffer.from(read.data.publicKey, 'base64');
       // Verified with the key that is enrolled, so that a host cannot enrol the key of another one.
-      const own = async (keyId: string) => (keyIdOf(raw) === keyId ? raw : undefined);
+      const own = async (keyId: string) => (hostKeyIdOf(raw) === keyId ? raw : undefined);
       const signed = await verifyHead(request, own);
       requireSignedBody(signed, body);
       const { counter } = signed;

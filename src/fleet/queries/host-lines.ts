@@ -5,7 +5,7 @@ import type { HostBundle, HostLine, Role } from '../../core/fleet/answers.js';
 import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
 import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
-import { isSilent } from '../hosts/silence-rules.js';
+import { isHostSilent } from '../hosts/silence-rules.js';
 import type { FleetRow, HostBundleRow, HostRow, Tables } from '../store/tables.js';
 
 export interface Asking {
@@ -75,7 +75,7 @@ function presenceOf(row: LineRow, fleet: Asking['fleet'], nowMs: number): HostLi
   // Enrolled, and no report yet.
   if (row.agent === '') return 'never';
   if (row.agent === 'stop') return 'stopped';
-  return isSilent(row, fleet, nowMs) ? 'silent' : 'heard';
+  return isHostSilent(row, fleet, nowMs) ? 'silent' : 'heard';
 }
 
 function bundleOf(row: HostBundleRow, { role, views }: Asking): HostBundle {

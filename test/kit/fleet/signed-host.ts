@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
-import { keyIdOf } from '../../../src/fleet/hosts/signed-request.js';
+import { hostKeyIdOf } from '../../../src/fleet/hosts/signed-request.js';
 import { reportOf } from './fleet-bench.js';
 
 export interface SignedHost {
@@ -36,7 +36,7 @@ export interface SignedHost {
 export function signedHost(url: string, name: string): SignedHost {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
-  const key = keyIdOf(raw);
+  const key = hostKeyIdOf(raw);
   const installId = `install-${key.slice(0, 8)}`;
   let next = 1;
   let fleet = 'none';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
-import { isSilent, isUnjudged, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
+import { isHostSilent, isUnjudged, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
 import { noteAccepting, runSweeps, sweep } from '../../../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { takeLease } from '../../../../src/fleet/store/leases.js';
@@ -61,7 +61,9 @@ export function sweepCases(newLocation: NewLocation): void {
         const at = { nowMs: () => nowMs, monotonicMs: () => nowMs };
         const { hosts, silence } = await createFleetQueries(db, fleetId, at).summary('view');
         const fleet = await db.selectFrom('fleet').selectAll().executeTakeFirstOrThrow();
-        const ruled = [isSilent, isUnjudged].map((is) => rows.filter((row) => is(row, fleet, nowMs)).length);
+        const ruled = [isHostSilent, isUnjudged].map(
+          (is) => rows.filter((row) => is(row, fleet, nowMs)).length,
+        );
         assert.deepEqual([hosts.silent, hosts.unjudged], ruled, 'the query and the rule are one');
         return [hosts.silent, hosts.unjudged, silence];
       };

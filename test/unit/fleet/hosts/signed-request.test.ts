@@ -6,7 +6,7 @@ import { maxCounter } from '../../../../src/core/fleet/signed-request.js';
 import {
   ed25519Key,
   hasSignedBody,
-  keyIdOf,
+  hostKeyIdOf,
   type RequestHead,
   verifySignedHead,
 } from '../../../../src/fleet/hosts/signed-request.js';
@@ -22,7 +22,7 @@ interface Signing {
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
-const keyId = keyIdOf(raw);
+const keyId = hostKeyIdOf(raw);
 const body = Buffer.from('{"hello": "world"}');
 const digestOf = (bytes: Uint8Array): string =>
   `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isGone, isSilent, isUnjudged, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
+import {
+  isGone,
+  isHostSilent,
+  isUnjudged,
+  lastSeenLagMs,
+} from '../../../../src/fleet/hosts/silence-rules.js';
 
 describe('silence of a host', () => {
   const everyMs = 300_000;
@@ -18,7 +23,7 @@ describe('silence of a host', () => {
     accepting_until_ms: nowMs,
   });
   const silentAt = (nowMs: number, more: object = {}): boolean =>
-    isSilent({ ...host, ...more }, fleetAt(nowMs), nowMs);
+    isHostSilent({ ...host, ...more }, fleetAt(nowMs), nowMs);
 
   it('begins behind two granted intervals', () => {
     assert.equal(silentAt(dueMs), false);
@@ -34,8 +39,8 @@ describe('silence of a host', () => {
   it('is never told before two intervals of a server that accepts', () => {
     const sinceMs = 50_000_000;
     const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
-    assert.equal(isSilent(host, fleetAt(laterMs, sinceMs), laterMs), false);
-    assert.equal(isSilent(host, fleetAt(laterMs + 1, sinceMs), laterMs + 1), true);
+    assert.equal(isHostSilent(host, fleetAt(laterMs, sinceMs), laterMs), false);
+    assert.equal(isHostSilent(host, fleetAt(laterMs + 1, sinceMs), laterMs + 1), true);
   });
 
   it('is open for a host whose intervals are over before the server has listened for as long, and for no other', () => {
@@ -53,8 +58,8 @@ describe('silence of a host', () => {
 
   it('is not told while no server accepts', () => {
     const nowMs = dueMs + 100_000;
-    assert.equal(isSilent(host, fleetAt(nowMs - 30_000), nowMs), true);
-    assert.equal(isSilent(host, fleetAt(nowMs - 30_001), nowMs), false);
+    assert.equal(isHostSilent(host, fleetAt(nowMs - 30_000), nowMs), true);
+    assert.equal(isHostSilent(host, fleetAt(nowMs - 30_001), nowMs), false);
   });
 
   it('of a day ends an ephemeral host, whatever its last word was, and no other', () => {

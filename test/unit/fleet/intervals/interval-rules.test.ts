@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FleetReport, OutcomeReport } from '../../../../src/core/fleet/report.js';
-import { bundleRows } from '../../../../src/fleet/hosts/report-rows.js';
+import { reportBundleRows } from '../../../../src/fleet/hosts/report-rows.js';
 import {
   changeIntervals,
   mergeIntervals,
@@ -27,7 +27,7 @@ const activated = (n: number, serial: number, atMs: number): OutcomeReport => {
 };
 
 function reported(bundles: readonly Bundle[], more: Partial<ReportedState> = {}): ReportedState {
-  const rows = bundleRows('key', reportOf('web-1', { bundles }));
+  const rows = reportBundleRows('key', reportOf('web-1', { bundles }));
   return { keyId: 'key', receivedAtMs: nowMs, skewMs: 0, bundles: rows, outcomes: [], ...more };
 }
 
