@@ -1,35 +1,35 @@
-// The memory for bodies of requests, from their announcement until their answer: one budget with a bound for each address and each
-// credential, so that one client leaves memory for the others. Pure except for its own counts.
+// The body budget: memory for request bodies from their announcement to the response. Each address and each credential has its own
+// bound, so that one client leaves memory for the others. Pure except for its counts.
 
-/** Of which account a body is: an address before its credential was accepted, then the credential. */
+/** The account that a body counts for: the address of the client until its credential is accepted, then the credential. */
 export type BodyAccount =
   | {
       readonly kind: 'address';
       readonly client: string;
-      /** Of the bodies of this address that have this bound, at the same time; undefined: the bytes alone are bounded. */
+      /** Concurrent bodies of this address with this bound; undefined: only the bytes are bounded. */
       readonly maxBodies?: number | undefined;
     }
   /** `id` is unique among all credentials. */
   | { readonly kind: 'credential'; readonly id: string; readonly maxBytes: number };
 
 export interface BodyReservation {
-  /** Gives the bytes back; a second call does nothing. */
+  /** Returns the bytes to the budget. A second call has no effect. */
   release(): void;
 }
 
 export const bodyBudgetBytes = 64 * 1024 * 1024;
-/** Of all addresses whose credentials were not accepted: the other half stays for hosts and people that are known. */
+/** For all addresses without an accepted credential. The other half is reserved for known hosts and users. */
 export const addressesShareBytes = bodyBudgetBytes / 2;
-/** Of one address. */
+/** For one address. */
 export const addressShareBytes = bodyBudgetBytes / 8;
-/** A host sends one report after the other: four of the largest. */
+/** For one host: four of the largest reports, because a host sends one report after the other. */
 export const hostKeyShareBytes = 1024 * 1024;
-/** Of a token: up to 1,000 OPAs share one, and a rollout of new hosts does. */
+/** For one token, because up to 1,000 OPAs or a rollout of new hosts share a token. */
 export const tokenShareBytes = bodyBudgetBytes / 8;
 
 interface Use {
   readonly bytes: number;
-  /** Those with a bound on their number. */
+  /** How many of the bodies have a bound on their number. */
   readonly bodies: number;
 }
 
@@ -46,7 +46,7 @@ export class BodyBudget {
 
   /**
    * @param bytes above 0
-   * @returns undefined where a bound would be exceeded; then nothing was reserved
+   * @returns undefined if a bound would be exceeded; then nothing is reserved
    */
   reserve(account: BodyAccount, bytes: number): BodyReservation | undefined {
     const name = account.kind === 'address' ? `address ${account.client}` : `credential ${account.id}`;

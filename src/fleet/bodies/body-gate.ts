@@ -1,20 +1,20 @@
-// Reserves memory for each body before it is read, and bounds its size and its time by what the headers proved of its sender.
-// Without an account of its own a request counts for its address, and only as a small one. Judges no credential.
+// Reserves memory for each body before it is read, and bounds its size and time by what the headers proved about the sender. Without
+// its own account, a request counts for its address, with a small bound. Verifies no credential.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { WritError } from '../../core/errors.js';
 import { clientOf } from '../../platform/serve/admission.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { BodyAccount, BodyBudget, BodyReservation } from './body-budget.js';
 
-/** What a route learned from the headers, before the body. */
+/** The bounds of a body, which a route derives from the headers. */
 export interface BodyTerms {
   readonly account: BodyAccount;
   readonly maxBytes: number;
-  /** Undefined: the time of a request is the only bound. */
+  /** Undefined: bounded only by the timeout of a request. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Of a body whose sender proved nothing. */
+/** Bounds of a body from an unauthenticated sender. */
 export const unprovenBody = { maxBytes: 16_384, timeoutMs: 10_000 } as const;
 
 interface GateParts {
@@ -37,7 +37,7 @@ export class BodyGate {
     this.#parts = parts;
   }
 
-  /** Adds the reservation to each request of this app that has a body, also where no route answers it. */
+  /** Adds the reservation to each request with a body, also to requests without a route. */
   addTo(app: FastifyInstance): void {
     app.addHook('preParsing', async (request, reply, payload) => {
       this.#open(request, reply);
@@ -45,15 +45,15 @@ export class BodyGate {
     });
   }
 
-  /** For a request in `onRequest`. */
+  /** Sets the bounds of a request. Must be called in `onRequest`. */
   setTerms(request: FastifyRequest, terms: BodyTerms): void {
     this.#terms.set(request, terms);
   }
 
   /**
-   * Keeps the reservation while the handler works, because the bytes stay in memory when the client has gone.
+   * Keeps the reservation while the handler runs, because the bytes stay in memory even after the client disconnects.
    *
-   * @returns what the handler returns
+   * @returns the result of the handler
    */
   async keepDuring<T>(request: FastifyRequest, handle: () => Promise<T>): Promise<T> {
     const held = this.#held.get(request);
@@ -67,7 +67,7 @@ export class BodyGate {
     }
   }
 
-  /** @throws an error with status 413 for a body that is too large; FLEET_OVERLOADED where no memory is left for its account */
+  /** @throws an error with status 413 for a too large body; FLEET_OVERLOADED if its account has no memory left */
   #open(request: FastifyRequest, reply: FastifyReply): void {
     const announced = announcedBytes(request);
     if (announced === 0) return;
@@ -98,13 +98,13 @@ export function termsOfAddress(address: string, maxBodies?: number): BodyTerms {
   return { account: { kind: 'address', client: clientOf(address), maxBodies }, ...unprovenBody };
 }
 
-/** @returns the size in Content-Length; without one the most that the route reads */
+/** @returns the size in Content-Length; without this header, the limit of the route */
 function announcedBytes({ headers, routeOptions }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit;
   return Number(headers['content-length'] ?? 0);
 }
 
-/** As fastify has its own refusal of a body above the limit of its route. */
+/** @returns an error like that of fastify for a body above the limit of its route */
 function bodyTooLarge(maxBytes: number): Error {
   const text = `this sender may send a body of ${maxBytes} bytes, with a Content-Length`;
   return Object.assign(new Error(text), { statusCode: 413 });

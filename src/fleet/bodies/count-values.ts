@@ -1,15 +1,15 @@
-// How many values a JSON text has, counted before it is parsed: 260 kB of empty objects become a tree of several megabytes. Pure.
+// Counts the values of a JSON text before it is parsed, because 260 kB of empty objects become a tree of several megabytes. Pure.
 
 const [quote, backslash] = ['"', '\\'].map((text) => text.charCodeAt(0));
 const separators = new Set([...'{[,'].map((text) => text.charCodeAt(0)));
 
-/** Of a body of 256 kB: a report with 1,000 bundles has about 20,000. */
+/** For a body of 256 kB. A report with 1,000 bundles has about 20,000 values. */
 export const maxJsonValues = 65_536;
 
 /**
- * Counts each `{`, `[` and `,` outside of strings: the values of a document are at most twice as many, and one more.
+ * Counts each `{`, `[` and `,` outside of strings. A document has at most twice as many values, plus one.
  *
- * @param json may be anything: what is no JSON has a count too
+ * @param json any bytes; the count is also defined for invalid JSON
  */
 export function countJsonValues(json: Uint8Array): number {
   let count = 0;

@@ -1,6 +1,6 @@
-// How often each key may report, counted before its body is read. Reports with a counter that is not above the last accepted one have
-// a count of their own: a captured head that an attacker sends again uses up nothing of its host. Pure except for its own counts; time is
-// handed in.
+// Rate limit for the reports of each key, applied before the body is read. Reports with a counter that is not above the last accepted
+// one have their own limit: an attacker that replays a captured head uses up nothing of its host. Pure except for its counts; the
+// caller passes the time.
 
 interface Bucket {
   readonly left: number;
@@ -19,17 +19,17 @@ export interface RateBound {
   readonly perSecond: number;
 }
 
-/** A host that was cut off sends what it kept in reports one after the other. */
+/** Allows a burst, because a host that was disconnected sends its stored outcomes in consecutive reports. */
 export const newerReports: RateBound = { burst: 60, perSecond: 2 };
-/** A repeat after a lost answer, or a host that was restored from a snapshot, which is challenged once. */
+/** For repeats after a lost response, and for the challenge of a host that was restored from a snapshot. */
 export const olderReports: RateBound = { burst: 10, perSecond: 0.2 };
-/** Some megabytes. A key that is forgotten begins again. */
+/** Takes some megabytes. A removed key begins with a full burst again. */
 const maxKeys = 50_000;
 
 export class KeyRate {
   readonly #keys = new Map<string, KeyState>();
 
-  /** @returns false where the key has used up its rate; nothing else changes then */
+  /** @returns false if the key exceeds its rate; then no state changes */
   take(keyId: string, counter: number, nowMs: number): boolean {
     const state = this.#keys.get(keyId) ?? newKey(nowMs);
     const name = counter > state.counter ? 'newer' : 'older';
@@ -40,12 +40,12 @@ export class KeyRate {
     return true;
   }
 
-  /** @returns whether the last report of this key that this server judged was accepted */
+  /** @returns whether this server accepted the last report of this key that it judged */
   isAccepted(keyId: string): boolean {
     return this.#keys.get(keyId)?.isAccepted ?? false;
   }
 
-  /** @param counter of the judged report, which was taken before */
+  /** Records the verdict of a report. @param counter of that report, for which `take` was called before */
   note(keyId: string, counter: number, isAccepted: boolean): void {
     const state = this.#keys.get(keyId);
     if (state === undefined) return;

@@ -10,12 +10,16 @@ import { storeError } from '../store/store-errors.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { RowWriter } from '../store/write-rows.js';
-import { type Change, requireToken } from '../tokens/tokens.js';
+import { type AuditedChange, requireToken } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
 import { type CountedHost, countedColumns } from './host-counters.js';
 
 /** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY if concurrent changes made each attempt fail */
-export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowMs }: Change): Promise<void> {
+export async function approveHost(
+  db: Kysely<Tables>,
+  keyId: string,
+  { who, nowMs }: AuditedChange,
+): Promise<void> {
   await transact(db, async (trx) => {
     const host = await findHost(trx, keyId);
     if (host.state === 'accepted') return;
@@ -37,7 +41,7 @@ export function retiredError({ kind }: Pick<HostRow, 'kind'>): WritError {
 export async function retireHost(
   db: Kysely<Tables>,
   keyId: string,
-  { who, nowMs, what = 'host.retire' }: Change & { readonly what?: string },
+  { who, nowMs, what = 'host.retire' }: AuditedChange & { readonly what?: string },
 ): Promise<void> {
   await transact(db, async (trx) => {
     const counters = new CounterChanges();
@@ -59,7 +63,7 @@ const maxHostsAtOnce = 50;
 export async function retireHostsOf(
   db: Kysely<Tables>,
   tokenId: string,
-  { who, nowMs, afterKey }: Change & { readonly afterKey: string },
+  { who, nowMs, afterKey }: AuditedChange & { readonly afterKey: string },
 ): Promise<RetiredHosts> {
   return transact(db, async (trx) => {
     await requireToken(trx, tokenId);
@@ -85,7 +89,7 @@ export async function retireHostsOf(
 export async function retireIn(
   trx: Kysely<Tables>,
   keyId: string,
-  { who, nowMs, what }: Change & { readonly what: string },
+  { who, nowMs, what }: AuditedChange & { readonly what: string },
   counters: CounterChanges,
 ): Promise<void> {
   const host = await findHost(trx, keyId);

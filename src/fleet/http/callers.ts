@@ -9,7 +9,7 @@ import type { Role } from '../../core/fleet/answers.js';
 import { keepNewest } from '../store/keep-newest.js';
 import type { Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
-import { mayAs, stateOfToken } from '../tokens/token-rules.js';
+import { hasRole, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
 import { type IdentityRule, readIdentity } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
@@ -113,7 +113,7 @@ async function findSessionCaller({ db, nowMs }: CallerParts, session: string): P
 }
 
 export function requireRole(caller: Caller, needed: Role): void {
-  if (mayAs(caller.role, needed)) return;
+  if (hasRole(caller.role, needed)) return;
   throw new WritError('FLEET_FORBIDDEN', `this needs the role ${needed}`, {
     facts: { expected: needed, actual: caller.role },
   });

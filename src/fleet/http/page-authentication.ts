@@ -34,7 +34,7 @@ export function addPages(
   return registerPage(app, {
     clock,
     queries,
-    doors: {
+    authentication: {
       visitorOf: (asking) => findCaller(parts(), asking).catch(ignoreMissingCredential),
       signIn: async (token, asking) => {
         requireSameOrigin(asking.headers);

@@ -1,4 +1,4 @@
-// The history of a release, or of a host, in pages from the newest interval on. Reads only. Owns cursors and bounds.
+// Reads the history of a release or a host in pages, the newest interval first. Owns cursors and bounds.
 import type { ExpressionBuilder, Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { HistoryPage, PastHosts, ReleaseInterval } from '../../core/fleet/history-answers.js';
@@ -9,25 +9,25 @@ import { intervalKey } from './interval-rules.js';
 
 export type HistorySubject =
   | { readonly bundle: string; readonly channel: string; readonly serial: number }
-  /** A whole key. */
+  /** Of a host, by its whole key. */
   | { readonly keyId: string };
 
 export interface HistoryQuestion {
   readonly of: HistorySubject;
-  /** `next` of the page before. */
+  /** `next` of the previous page; undefined for the first. */
   readonly after?: string;
   readonly limit: number;
 }
 
 export const maxIntervalsPerPage = 1000;
-/** Codes of refusals in an answer. */
+/** Bounds the codes of refusals in an answer. */
 const maxCodes = 20;
 
-/** Columns after the time, which goes down: the key of a row, so that no two rows are at one place. */
+/** Sort columns after the descending time. Together they are the key of a row, so that every position is unique. */
 const inOrder = intervalKey.filter((column) => column !== 'since_ms');
 
-/** @throws WritError USAGE for what is no `next` */
-export async function readHistory(
+/** @throws WritError USAGE for an invalid `next` */
+export async function readIntervals(
   db: Kysely<Tables>,
   { of, after, limit: asked }: HistoryQuestion,
 ): Promise<HistoryPage> {
@@ -51,7 +51,7 @@ export async function readHistory(
   return { schema: 1, type: 'fleet.history', intervals: shown.map(intervalOf), ...given({ next }) };
 }
 
-/** @returns how many hosts ran, confirmed and refused a release at any time that is kept */
+/** @returns how many hosts ran, confirmed and refused a release in the retained history */
 export async function countPastHosts(
   db: Kysely<Tables>,
   release: { readonly bundle: string; readonly channel: string; readonly serial: number },
@@ -86,7 +86,7 @@ function conditionsOf(of: HistorySubject): Record<string, string | number> {
 type Place = readonly [sinceMs: number, ...rest: readonly (string | number)[]];
 type Builder = ExpressionBuilder<Record<string, Record<string, string | number>>, string>;
 
-/** Earlier, or at the same time and later in the order of the other columns. */
+/** Matches rows after a position: earlier ones, or those of the same time that follow in the other columns. */
 function isBehind(eb: Builder, [sinceMs, ...rest]: Place) {
   const columns = inOrder.map((column) => `intervals.${column}`);
   const later = columns.map((column, at) =>
@@ -116,7 +116,7 @@ function placeOf(text: string): Place {
   });
 }
 
-/** PostgreSQL takes no NUL in a text, and compares no text with a number. */
+/** Checks a cursor, because PostgreSQL rejects NUL in a text and compares no text with a number. */
 function isPlace(place: unknown): place is Place {
   if (!Array.isArray(place) || place.length !== intervalKey.length) return false;
   const [sinceMs, ...rest] = place as unknown[];

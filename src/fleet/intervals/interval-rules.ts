@@ -1,5 +1,5 @@
-// The intervals of one host after a report: which are new, which ended, which were confirmed. Pure. Times are by the clock of the
-// server: what a host reports by its own clock is corrected by the skew of the report, and never lies after the report.
+// Computes the release intervals of one host after a report: new, ended and confirmed ones. Pure. Times are those of the server's
+// clock: the skew of the report corrects times of the host, and none is later than the report.
 
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import type { OutcomeReport } from '../../core/fleet/report.js';
@@ -8,17 +8,17 @@ import type { HostBundleRow, IntervalRow } from '../store/tables.js';
 export interface ReportedState {
   readonly keyId: string;
   readonly receivedAtMs: number;
-  /** Clock of the host less that of the server. */
+  /** Clock of the host minus clock of the server. */
   readonly skewMs: number;
-  /** Empty for a host that left the fleet. */
+  /** Empty for a host that is not in the fleet any more. */
   readonly bundles: readonly HostBundleRow[];
-  /** Those that are new to the store, in their order. */
+  /** Outcomes that are not stored yet, in their order. */
   readonly outcomes: readonly OutcomeReport[];
 }
 
 /**
- * @param open the intervals of the host that have no end
- * @returns rows to write: new ones, and those of `open` that changed
+ * @param open intervals of the host without an end
+ * @returns rows to write: new intervals, and changed ones of `open`
  */
 export function changeIntervals(open: readonly IntervalRow[], reported: ReportedState): IntervalRow[] {
   const { receivedAtMs: nowMs } = reported;
@@ -35,7 +35,7 @@ export function changeIntervals(open: readonly IntervalRow[], reported: Reported
   return [...written.values()];
 }
 
-/** At most one of each kind goes on for a bundle and channel. */
+/** At most one interval of each kind is open for a bundle and channel. */
 type OfBundle = Partial<Record<IntervalRow['kind'], IntervalRow>>;
 
 interface Parts {
@@ -54,7 +54,7 @@ function groupByBundle(rows: readonly IntervalRow[]): ReadonlyMap<string, OfBund
   return groups;
 }
 
-/** Agents send no more bundles in one outcome: a hostile host could write a row for each value of its report. */
+/** Most bundles that an agent sends in one outcome. Without it a hostile host could write a row for each value of its report. */
 const maxBundlesOfOutcome = 16;
 
 function activationsOf(reported: ReportedState): ReadonlyMap<string, readonly Activation[]> {
@@ -70,7 +70,7 @@ function activationsOf(reported: ReportedState): ReadonlyMap<string, readonly Ac
   return found;
 }
 
-/** @returns the intervals that the present state of the host needs, as if each had begun now */
+/** @returns the intervals of the host's current state, as if each began now */
 function wantedOf(reported: ReportedState): IntervalRow[] {
   const { keyId, bundles, receivedAtMs } = reported;
   return bundles.flatMap((row) => {
@@ -102,7 +102,7 @@ function wantedOf(reported: ReportedState): IntervalRow[] {
   });
 }
 
-/** Activations between two reports, as during an outage of the server, are intervals of their own. */
+/** Adds intervals for activations between two reports, for example during an outage of the server. */
 function changeActive(
   { before: { active: before }, wanted: { active: wanted }, activations }: Parts & ActivationList,
   nowMs: number,
@@ -125,7 +125,7 @@ function changeActive(
 }
 
 interface ActivationList {
-  /** In their order. */
+  /** Sorted by time. */
   readonly activations: readonly Activation[];
 }
 
@@ -145,8 +145,8 @@ function changeRefused(
 
 /**
  * @param before serial that the host ran at its last report
- * @param wanted serial that it runs now
- * @returns what it ran in between, in order
+ * @param wanted serial that the host runs now
+ * @returns the activations between them, in order
  */
 function passedOf(
   activations: readonly Activation[],
@@ -159,12 +159,12 @@ function passedOf(
   return changes.at(-1)?.serial === wanted ? changes.slice(0, -1) : changes;
 }
 
-/** Serials repeat across repositories, manifests do not. */
+/** Compares the manifest too, because different repositories can use one serial. */
 function isSameRelease(before: IntervalRow, wanted: IntervalRow): boolean {
   return before.serial === wanted.serial && before.manifest === wanted.manifest;
 }
 
-/** No host ran anything for longer than this: a clock that stood in 1970 cannot order the history. */
+/** Longest age of a reported time, because the clock of a host may be in 1970. */
 const longestMs = 400 * 86_400_000;
 
 function serverTime(hostTimeMs: number, { skewMs, receivedAtMs }: ReportedState): number {
@@ -186,9 +186,9 @@ function rowKey(row: IntervalRow): string {
 const dayMs = 86_400_000;
 
 /**
- * Merges intervals to one for each release and day of their begin.
+ * Merges the intervals of each release that began on the same day.
  *
- * @param rows with an end @returns as many or fewer, the newest first
+ * @param rows ended intervals @returns at most as many rows, the newest first
  */
 export function mergeIntervals(rows: readonly IntervalRow[]): IntervalRow[] {
   const merged = new Map<string, IntervalRow>();

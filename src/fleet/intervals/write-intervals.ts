@@ -1,15 +1,15 @@
-// Writes the intervals of the hosts of one batch, in the transaction that writes their reports, and keeps each host within its bound.
-// The host's row is locked by its revision, so that no other server writes intervals of the same host meanwhile.
+// Writes the intervals of the hosts of a batch in the transaction that writes their reports, and keeps each host within its bound. The
+// host's row is locked by its revision, so that no other server writes intervals of this host at the same time.
 import type { Kysely } from 'kysely';
 import { paddedKeys } from '../store/padded-keys.js';
 import type { IntervalRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';
 import { changeIntervals, intervalKey, mergeIntervals, type ReportedState } from './interval-rules.js';
 
-/** Ended intervals of one host, and as many more until they are merged together. */
+/** Retained ended intervals of one host. `spareIntervals` more may accumulate before they are merged. */
 const keptIntervals = 500;
 const spareIntervals = 100;
-/** Of these the oldest are merged ones: the newest stay as they are. */
+/** How many of the retained intervals are merged ones, the oldest. The newest stay unchanged. */
 const keptMerged = 100;
 
 export async function writeIntervals(
@@ -29,7 +29,7 @@ export async function writeIntervals(
   for (const keyId of await readFull(trx, keyIds)) await keepBound(trx, writer, keyId);
 }
 
-/** For a host that left the fleet. */
+/** Ends all open intervals of a host that leaves the fleet. */
 export async function endIntervals(trx: Kysely<Tables>, keyId: string, nowMs: number): Promise<void> {
   await trx
     .updateTable('intervals')
@@ -47,7 +47,7 @@ async function readOpen(
     .selectFrom('intervals')
     .selectAll()
     .where('key_id', 'in', paddedKeys(keyIds))
-    // Not bound: the index of open intervals is found by this very condition.
+    // Use a literal, because the partial index of open intervals matches only this exact condition.
     .where((eb) => eb('until_ms', '=', eb.lit(0)))
     .execute();
   const found = new Map<string, IntervalRow[]>();
@@ -55,7 +55,7 @@ async function readOpen(
   return found;
 }
 
-/** @returns the hosts that have too many ended intervals */
+/** @returns the keys of hosts with too many ended intervals */
 async function readFull(trx: Kysely<Tables>, keyIds: readonly string[]): Promise<readonly string[]> {
   const rows = await trx
     .selectFrom('intervals')
@@ -68,7 +68,7 @@ async function readFull(trx: Kysely<Tables>, keyIds: readonly string[]): Promise
   return rows.map(({ key_id }) => key_id);
 }
 
-/** Deletes the ended intervals of a host that has too many, and writes those that it keeps: once for each hundred new ones. */
+/** Replaces the ended intervals of a host with too many by merged ones. Happens once for each hundred new intervals. */
 async function keepBound(trx: Kysely<Tables>, writer: RowWriter, keyId: string): Promise<void> {
   const ended = await trx
     .deleteFrom('intervals')

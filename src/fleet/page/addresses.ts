@@ -1,22 +1,22 @@
-// Where each page lies: the one place that makes addresses. Everything in them that others wrote is encoded. Pure.
+// Builds the addresses of all pages. Encodes all untrusted parts. Pure.
 
-/** @returns one condition of a filter of hosts, as `state=refused` */
+/** @returns one condition of a host filter, as `state=refused` */
 export function condition(key: string, value: string | number): string {
   return `${key}=${String(value).replace(/[\\,]/g, '\\$&')}`;
 }
 
-/** @param conditions all of them have to hold; of `condition` */
+/** @param conditions results of `condition`, which all must hold */
 export function hostsAddress(conditions: readonly string[] = []): string {
   return conditions.length === 0 ? '/hosts' : `/hosts?${query({ where: conditions.join(',') })}`;
 }
 
-/** @param where of the address that was asked for, as it stands; @param after where the page before ended */
+/** @param where the filter of the requested address; @param after `next` of the previous page */
 export function hostsPageAddress(where: string, after?: string): string {
   const asked = query({ where, after });
   return asked === '' ? '/hosts' : `/hosts?${asked}`;
 }
 
-/** The same hosts, all of them, for a spreadsheet. */
+/** CSV of all hosts of the filter. */
 export function csvAddress(where: string): string {
   const asked = query({ where });
   return asked === '' ? '/v1/hosts.csv' : `/v1/hosts.csv?${asked}`;
@@ -36,12 +36,12 @@ export function releaseAddress({ bundle, channel, serial }: ReleaseName): string
   return `/releases/${encodeURIComponent(bundle)}/${encodeURIComponent(channel)}/${serial}`;
 }
 
-/** The history of a release, all of it, for a spreadsheet. */
+/** CSV of the whole history of a release. */
 export function releaseHistoryCsvAddress({ bundle, channel, serial }: ReleaseName): string {
   return `/v1${releaseAddress({ bundle, channel, serial })}/history.csv`;
 }
 
-/** The history of a host, all of it, for a spreadsheet. */
+/** CSV of the whole history of a host. */
 export function hostHistoryCsvAddress(key: string): string {
   return `/v1${hostAddress(key)}/history.csv`;
 }
@@ -51,8 +51,8 @@ export function logAddress(before?: number): string {
 }
 
 /**
- * Where a sign-in leads back to: a path of this server, whatever somebody put into a link. A browser takes `//host` and
- * `/\host` for another server, and drops tabs and newlines before it looks.
+ * Restricts the target of a sign-in to a path of this server, because an attacker can choose it in a link. Browsers read `//host`
+ * and `/\host` as another server, and remove tabs and newlines before they parse.
  */
 export function ownPath(text: string): string {
   return /^\/(?![/\\])[\u0021-\u007e]*$/.test(text) ? text : '/';

@@ -1,5 +1,5 @@
-// The three files that the pages load, each under a name with its digest: a browser keeps them for a year, and never one of
-// another version. Read once, when the server starts; they are beside this file, and beside the bundled program.
+// The three files that the pages load. Each name has the digest of its content, so that browsers cache it for a year and never use
+// the file of another version. Read once at the start of the server, from the folder of this file or of the bundled program.
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { WritError } from '../../core/errors.js';
@@ -7,7 +7,7 @@ import { readSmallFile } from '../../platform/read-file.js';
 import type { AssetAddresses } from './layout.js';
 
 export interface Asset {
-  /** As `/assets/page-0123456789ab.css`. */
+  /** Path, as `/assets/page-0123456789ab.css`. */
   readonly address: string;
   readonly type: string;
   readonly bytes: Buffer;
@@ -20,7 +20,7 @@ export interface Assets {
 
 const maxAssetBytes = 100_000;
 
-/** @throws INTERNAL when one of them is not where it was built */
+/** @throws INTERNAL if a file of the build is missing */
 export function readAssets(): Assets {
   const style = readAsset(new URL('./page.css', import.meta.url), 'text/css; charset=utf-8');
   const script = readAsset(new URL('./live.js', import.meta.url), 'text/javascript; charset=utf-8');

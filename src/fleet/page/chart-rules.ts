@@ -1,6 +1,6 @@
-// What the drawings of the page are made of. A bar for each bundle and channel: the newest release first and by how far it is
-// proven, then the tail; a part of one host in a million is still visible. A curve of confirmations: steps, because a host confirms at
-// a moment and stays confirmed; the corners of its SVG are 0,0 and the given width and height. Pure: numbers and words.
+// Computes the shapes of the charts. A bar for each bundle and channel: the newest release by delivery state, then older releases; one
+// host in a million is still visible. A curve of confirmations in steps, because a host confirms at one moment; the SVG has its
+// origin at 0,0 and the given width and height. Pure.
 import type { ReleaseCount } from '../../core/fleet/answers.js';
 import {
   type DeliveryState,
@@ -22,18 +22,18 @@ export interface Bar {
   readonly bundle: string;
   readonly channel: string;
   readonly hosts: number;
-  /** The newest first. */
+  /** Releases of the bar, the newest first. */
   readonly releases: readonly ReleaseCount[];
   readonly segments: readonly Segment[];
 }
 
 export const barWidth = 1000;
-/** Narrower would not be seen. */
+/** Least visible width of a segment. */
 const leastWidth = 6;
-/** Steps of the tail with a part of their own; what is older shares one. */
+/** Older releases with their own segment. All further ones share one. */
 const maxTailParts = 8;
 
-/** @returns one a bundle and channel, by name */
+/** @returns one bar for each bundle and channel, sorted by name */
 export function barsOf(releases: readonly ReleaseCount[]): readonly Bar[] {
   const groups = new Map<string, ReleaseCount[]>();
   for (const release of releases) {
@@ -46,7 +46,7 @@ export function barsOf(releases: readonly ReleaseCount[]): readonly Bar[] {
     const sorted = group.toSorted((a, b) => b.serial - a.serial || hostsOf(b) - hostsOf(a));
     const hosts = sorted.reduce((sum, one) => sum + hostsOf(one), 0);
     const { bundle, channel } = first;
-    return [{ bundle, channel, hosts, releases: sorted, segments: placed(partsOf(sorted)) }];
+    return [{ bundle, channel, hosts, releases: sorted, segments: placeSegments(partsOf(sorted)) }];
   });
   return bars.sort((a, b) => order(a.bundle, b.bundle) || order(a.channel, b.channel));
 }
@@ -66,7 +66,7 @@ function partsOf(releases: readonly ReleaseCount[]): Part[] {
   return [...newest, ...parts, shared].filter(({ hosts }) => hosts > 0);
 }
 
-/** @returns the states that have a column: silent, stopped and cloned only where a host is in them */
+/** @returns the states to show as columns: silent, stopped and cloned only if a host has this state */
 export function shownStates(releases: readonly ReleaseCount[]): readonly DeliveryState[] {
   return deliveryStates.filter(
     (state) => provenStates.includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
@@ -79,13 +79,13 @@ function proofsOf(release: ReleaseCount): Part[] {
   });
 }
 
-/** Every part gets its least width, and of the rest its share. */
-function placed(parts: readonly Part[]): Segment[] {
+/** Gives every segment the least width, and divides the rest by the number of hosts. */
+function placeSegments(parts: readonly Part[]): Segment[] {
   const all = parts.reduce((sum, { hosts }) => sum + hosts, 0);
-  const room = barWidth - leastWidth * parts.length;
+  const sharedWidth = barWidth - leastWidth * parts.length;
   let x = 0;
   return parts.map((part) => {
-    const width = leastWidth + (part.hosts / all) * room;
+    const width = leastWidth + (part.hosts / all) * sharedWidth;
     const segment = { ...part, x: rounded(x), width: rounded(width) };
     x += width;
     return segment;
@@ -108,13 +108,13 @@ export interface CurvePoint {
 export interface CurveBox {
   readonly width: number;
   readonly height: number;
-  /** Of the upper edge. */
+  /** Number of hosts at the upper edge. */
   readonly hosts: number;
-  /** Of the right edge: the line goes on flat up to here. */
+  /** Time at the right edge. The line continues horizontally to it. */
   readonly untilMs: number;
 }
 
-/** @returns `d` of the line; '' without a point */
+/** @returns the attribute `d` of the SVG path; '' without points */
 export function curvePath(points: readonly CurvePoint[], box: CurveBox): string {
   const [first] = points;
   if (first === undefined) return '';

@@ -1,5 +1,5 @@
-// The first screen: how the fleet is, in one sentence and one colour, and what of it is wrong, the worst first. Readable at
-// one host and at a million: nothing in it grows with the hosts.
+// The first page: the state of the fleet in one sentence and one colour, then its problems, the worst first. Its length does not
+// depend on the number of hosts.
 
 import type { VNode } from 'preact';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
@@ -7,7 +7,7 @@ import { grouped } from '../../core/text/grouped.js';
 import { printable } from '../../core/text/printable.js';
 import { condition, hostsAddress, hostsPageAddress } from './addresses.js';
 import { type Frame, renderPage } from './layout.js';
-import { Offers } from './offers.js';
+import { OfferList } from './offers.js';
 import { Badge, Section } from './parts.js';
 import { ReleasesInUse } from './releases-in-use.js';
 import { Trust } from './trust.js';
@@ -30,7 +30,7 @@ export function firstScreen(summary: FleetSummary, frame: Frame): string {
           </h1>
           <Findings findings={findings} />
         </section>
-        {offers.length === 0 ? null : <Offers offers={offers} id="offers" role={frame.visitor?.role} />}
+        {offers.length === 0 ? null : <OfferList offers={offers} id="offers" role={frame.visitor?.role} />}
         <ReleasesInUse releases={releases} />
         <Silence summary={summary} />
         <Trust summary={summary} />
@@ -55,11 +55,11 @@ function Findings({ findings }: { readonly findings: readonly FleetFinding[] }):
 
 function TooEarly({ unjudged }: { readonly unjudged: number }): VNode {
   const address = hostsAddress([condition('state', 'unjudged')]);
-  const who = `${grouped(unjudged)} ${unjudged === 1 ? 'host is' : 'hosts are'}`;
+  const hostsText = `${grouped(unjudged)} ${unjudged === 1 ? 'host is' : 'hosts are'}`;
   return (
     <p class="warning">
-      Too early to say whether <a href={address}>{who} silent</a>: the server has not listened for two of
-      their intervals.
+      Too early to say whether <a href={address}>{hostsText} silent</a>: the server has not listened for two
+      of their intervals.
     </p>
   );
 }

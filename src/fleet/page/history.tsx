@@ -1,11 +1,11 @@
-// The intervals of a release or of a host as a table, the newest first, with the address of all of them.
+// Table of the release intervals of a release or a host, the newest first, with a link to all of them as CSV.
 import type { ComponentChildren, VNode } from 'preact';
 import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import { hostAddress, releaseAddress } from './addresses.js';
-import { stateTone } from './host-words.js';
-import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { stateTone } from './host-status.js';
+import { Badge, Moment, Section, Table, UntrustedText } from './parts.js';
 
-/** @param props.subject what differs from row to row: the hosts of a release, or the releases of a host */
+/** @param props.subject what the rows name: the hosts of a release, or the releases of a host */
 export function History(props: {
   readonly title: string;
   readonly intervals: readonly ReleaseInterval[];
@@ -38,26 +38,26 @@ function subjectOf(interval: ReleaseInterval, subject: 'host' | 'release'): VNod
   if (subject === 'host')
     return (
       <a href={hostAddress(key)}>
-        <Foreign text={host === '' ? key.slice(0, 12) : host} />
+        <UntrustedText text={host === '' ? key.slice(0, 12) : host} />
       </a>
     );
   return (
     <>
       <a href={releaseAddress({ bundle, channel, serial })}>
-        <Foreign text={bundle} /> {serial}
+        <UntrustedText text={bundle} /> {serial}
       </a>{' '}
       <span class="quiet">
-        <Foreign text={channel} />
+        <UntrustedText text={channel} />
       </span>
     </>
   );
 }
 
 function cellsOf({ kind, state, code, sinceMs, untilMs, merged = 1 }: ReleaseInterval): ComponentChildren[] {
-  const word = state ?? (kind === 'active' ? 'active' : 'refused');
+  const label = state ?? (kind === 'active' ? 'active' : 'refused');
   return [
     <>
-      <Badge tone={stateTone(word)} text={word} />
+      <Badge tone={stateTone(label)} text={label} />
       {merged === 1 ? null : <span class="quiet"> {merged} times that day</span>}
     </>,
     <Moment atMs={sinceMs} />,

@@ -1,4 +1,4 @@
-// One host, in the words of `writ status`: what it said last, what came of its cycles, and what the server knows of it besides.
+// Page of one host: its last report in the terms of `writ status`, the outcomes of its cycles, and what the server recorded.
 import type { ComponentChildren, VNode } from 'preact';
 import type { HostBundle, HostDetail, OpaBundle } from '../../core/fleet/answers.js';
 import type { FleetReport } from '../../core/fleet/report.js';
@@ -6,28 +6,28 @@ import { knownError } from '../../core/known-error.js';
 import { printable } from '../../core/text/printable.js';
 import { condition, hostAddress, hostHistoryCsvAddress, hostsAddress, releaseAddress } from './addresses.js';
 import { History } from './history.js';
-import { activeText, activeTone, headOf, stateTone } from './host-words.js';
+import { activeText, activeTone, hostHeadline, stateTone } from './host-status.js';
 import { type Frame, renderPage } from './layout.js';
-import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { Badge, Moment, Section, Table, UntrustedText } from './parts.js';
 import { StandingCell } from './signed.js';
 import { ageText, leftText, skewText } from './words.js';
 
 /** @returns the page at `/hosts/KEY` */
 export function hostPage(host: HostDetail, frame: Frame): string {
-  const { word, tone, sentence } = headOf(host);
+  const { label, tone, sentence } = hostHeadline(host);
   return renderPage({
     ...frame,
-    title: `${word} ${host.host}`,
+    title: `${label} ${host.host}`,
     at: '/hosts',
     liveEveryMs: 5000,
     children: (
       <>
         <section class={`verdict ${tone}`} aria-label="How the host is">
           <h1>
-            <Foreign text={host.host} />
+            <UntrustedText text={host.host} />
           </h1>
           <p>
-            <Badge tone={tone} text={word} /> {sentence}
+            <Badge tone={tone} text={label} /> {sentence}
           </p>
           <Alerts host={host} />
         </section>
@@ -113,7 +113,7 @@ function Bundles({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: n
       {bundles.map(({ offered }) =>
         offered?.line === undefined ? null : (
           <p class="line">
-            <code>{offered.code}</code> <Foreign text={offered.line} />
+            <code>{offered.code}</code> <UntrustedText text={offered.line} />
           </p>
         ),
       )}
@@ -131,10 +131,10 @@ function OpaBundles({ bundles }: { readonly bundles: readonly OpaBundle[] }): VN
           caption="Bundles in the last status of this OPA, which is not signed"
           columns={['bundle', 'active revision', 'error', 'message']}
           rows={bundles.map(({ name, revision, code, message }) => [
-            <Foreign text={name} />,
-            revision === undefined ? 'none' : <Foreign text={revision} />,
-            code === undefined ? '-' : <Foreign text={code} />,
-            message === undefined ? '' : <Foreign text={message} />,
+            <UntrustedText text={name} />,
+            revision === undefined ? 'none' : <UntrustedText text={revision} />,
+            code === undefined ? '-' : <UntrustedText text={code} />,
+            message === undefined ? '' : <UntrustedText text={message} />,
           ])}
         />
       )}
@@ -149,8 +149,8 @@ function rowOf(
 ): ComponentChildren[] {
   const link = (serial: number): VNode => <a href={releaseAddress({ bundle, channel, serial })}>{serial}</a>;
   return [
-    <Foreign text={bundle} />,
-    <Foreign text={channel} />,
+    <UntrustedText text={bundle} />,
+    <UntrustedText text={channel} />,
     active === undefined ? '-' : link(active.serial),
     active === undefined ? '-' : <Moment atMs={active.sinceMs} />,
     active === undefined ? (
@@ -183,7 +183,7 @@ function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowM
       {outputs.map((output) => (
         <section class="scroll" aria-label="Output of the check">
           <pre>
-            <Foreign text={output} />
+            <UntrustedText text={output} />
           </pre>
         </section>
       ))}
@@ -193,7 +193,7 @@ function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowM
             caption="Groups of workers"
             columns={['group', { right: 'workers' }, { right: 'confirmed' }, { right: 'must be' }]}
             rows={groups.map(({ group, workers, confirmed, min }) => [
-              <Foreign text={group} />,
+              <UntrustedText text={group} />,
               String(workers),
               <span class={confirmed < workers ? 'warning' : undefined}>{confirmed}</span>,
               String(min),
@@ -203,7 +203,7 @@ function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowM
       )}
       <Section id="freshness" title="Freshness and trust">
         <p>
-          Freshness: <Foreign text={freshness} />
+          Freshness: <UntrustedText text={freshness} />
           {root === undefined ? null : (
             <>
               {', root v'}
@@ -216,7 +216,7 @@ function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowM
             caption="Roles that this host trusts"
             columns={['role', { right: 'version' }, 'left']}
             rows={trust.map(({ role, version, expiresAtMs }) => [
-              <Foreign text={role} />,
+              <UntrustedText text={role} />,
               String(version),
               leftText(expiresAtMs, nowMs),
             ])}
@@ -243,12 +243,12 @@ function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode 
               <>
                 {at === 0 ? '' : ', '}
                 <a href={releaseAddress(release)}>
-                  <Foreign text={release.bundle} /> {release.serial}
+                  <UntrustedText text={release.bundle} /> {release.serial}
                 </a>
               </>
             )),
             code === undefined ? '' : <code>{code}</code>,
-            <Foreign text={trigger} />,
+            <UntrustedText text={trigger} />,
           ])}
         />
       )}
@@ -258,18 +258,18 @@ function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode 
 
 function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: number }): VNode {
   const { key, kind, presence, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
-  const heard =
+  const lastReport =
     presence === 'never' ? 'never' : `${ageText(nowMs - lastSeenMs)} ago, every ${ageText(everyMs)}`;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ['key', <code>{key}</code>],
-    ['heard', heard],
+    ['heard', lastReport],
     ['clock', presence === 'never' ? '-' : (skewText(skewMs) ?? 'as the one of the server')],
     ['enrolled', <Moment atMs={enrolledAtMs} />],
-    [kind === 'opa' ? 'OPA' : 'Writ', <Foreign text={version} />],
+    [kind === 'opa' ? 'OPA' : 'Writ', <UntrustedText text={version} />],
     ...Object.entries(labels).map(([name, value]): readonly [string, ComponentChildren] => [
       'label',
       <a href={hostsAddress([condition(`label.${name}`, value)])}>
-        <Foreign text={`${name}=${value}`} />
+        <UntrustedText text={`${name}=${value}`} />
       </a>,
     ]),
   ];

@@ -1,5 +1,5 @@
-// The list of hosts: a filter that is all in the address, a page of rows, and the same as CSV. A page is as long whatever the
-// fleet; the next one begins behind a key, so that hosts that come and go move nobody from one page to another.
+// The list of hosts: a filter that the address contains, a page of rows, and a link to CSV. The size of a page does not depend on
+// the fleet. The next page begins after a key, so that enrolled and retired hosts do not move rows between pages.
 import type { ComponentChildren, VNode } from 'preact';
 import type { HostBundle, HostLine, HostsPage } from '../../core/fleet/answers.js';
 import {
@@ -10,14 +10,14 @@ import {
   hostsPageAddress,
   releaseAddress,
 } from './addresses.js';
-import { activeText, activeTone, presenceTone, presenceWord, stateTone } from './host-words.js';
+import { activeText, activeTone, livenessText, livenessTone, stateTone } from './host-status.js';
 import { type Frame, renderPage } from './layout.js';
-import { Badge, Foreign, Table } from './parts.js';
+import { Badge, Table, UntrustedText } from './parts.js';
 import { standingTones } from './signed.js';
 import { ageText, counted, skewText } from './words.js';
 
-export interface HostsQuestion {
-  /** The filter as it was typed. */
+export interface HostsFilter {
+  /** The filter as the user typed it. */
   readonly where: string;
   readonly after?: string;
 }
@@ -34,11 +34,11 @@ const quick = [
   ['cloned', [condition('state', 'cloned')]],
 ] as const;
 
-/** Labels in a row; the host's own page has all. */
+/** Labels in a row. The page of the host has all. */
 const maxLabels = 4;
 
 /** @returns the page at `/hosts` */
-export function hostsPage(asked: HostsQuestion, { hosts, next }: HostsPage, frame: Frame): string {
+export function hostsPage(asked: HostsFilter, { hosts, next }: HostsPage, frame: Frame): string {
   const { where, after } = asked;
   return renderPage({
     ...frame,
@@ -71,7 +71,7 @@ export function hostsPage(asked: HostsQuestion, { hosts, next }: HostsPage, fram
   });
 }
 
-/** @returns the page that says why a filter was not understood, with the filter to repair */
+/** @returns the page that explains why a filter is invalid, with the filter to correct */
 export function refusedFilterPage(where: string, message: string, frame: Frame): string {
   return renderPage({
     ...frame,
@@ -82,7 +82,7 @@ export function refusedFilterPage(where: string, message: string, frame: Frame):
         <h1>Hosts</h1>
         <FilterForm where={where} />
         <p class="warning" role="alert">
-          <Foreign text={message} />
+          <UntrustedText text={message} />
         </p>
       </>
     ),
@@ -131,10 +131,10 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
   const skew = skewText(skewMs);
   return [
     <a href={hostAddress(key)}>
-      <Foreign text={host.host} />
+      <UntrustedText text={host.host} />
     </a>,
     <>
-      <Badge tone={presenceTone(host)} text={presenceWord(host)} />{' '}
+      <Badge tone={livenessTone(host)} text={livenessText(host)} />{' '}
       {health === '' || health === 'ok' ? null : <Badge tone={stateTone(health)} text={health} />}{' '}
       {host.cloned ? <Badge tone="critical" text="cloned" /> : null}{' '}
       {host.kind === 'opa' ? <Badge tone="quiet" text="OPA, unsigned" /> : null}
@@ -151,7 +151,7 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
     </>,
     <>
       {host.kind === 'opa' ? 'OPA ' : null}
-      <Foreign text={version} />
+      <UntrustedText text={version} />
       {root === 0 ? null : <div class="quiet nowrap">root v{root}</div>}
     </>,
   ];
@@ -168,7 +168,7 @@ function BundleState({
 }): VNode {
   return (
     <li>
-      <Foreign text={bundle} />{' '}
+      <UntrustedText text={bundle} />{' '}
       {active === undefined ? (
         <span class="quiet">nothing active</span>
       ) : (
@@ -200,7 +200,7 @@ function Labels({ labels }: { readonly labels: HostLine['labels'] }): VNode {
     <>
       {all.slice(0, maxLabels).map(([name, value]) => (
         <a class="label" href={hostsAddress([condition(`label.${name}`, value)])}>
-          <Foreign text={`${name}=${value}`} />
+          <UntrustedText text={`${name}=${value}`} />
         </a>
       ))}
       {all.length <= maxLabels ? null : <span class="quiet">and {all.length - maxLabels} more</span>}

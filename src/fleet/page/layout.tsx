@@ -1,11 +1,11 @@
-// What every page has around it: head, skip link, navigation, the line that says how old it is, and the part that lives.
-// Owns the document; what stands in it is the pages'. No script, style or handler is inline: the policy of content forbids it.
+// The document of every page: head, skip link, navigation, the line with the age of the page, and the part that live.js replaces.
+// The pages own their content. Scripts, styles and handlers are never inline, because the content security policy forbids them.
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { printable } from '../../core/text/printable.js';
 import { Moment } from './parts.js';
 
-/** Addresses of what the document loads, with their digests in the names. */
+/** Addresses of the assets, with their digests in the names. */
 export interface AssetAddresses {
   readonly style: string;
   readonly script: string;
@@ -13,31 +13,31 @@ export interface AssetAddresses {
 }
 
 export interface Visitor {
-  /** Token's id, or a person by a proxy's word. */
+  /** Id of a token, or the user name in the header of a proxy. */
   readonly who: string;
   readonly role: string;
-  /** Only a session can be ended from here. */
+  /** How the visitor is authenticated. Only a session has a button to sign out. */
   readonly by: 'session' | 'token' | 'proxy';
 }
 
 export interface Frame {
   readonly assets: AssetAddresses;
-  /** When the page was made. */
+  /** When the page was rendered. */
   readonly atMs: number;
-  /** Its path and query, to ask for it again. */
+  /** Path and query of the page, to request it again. */
   readonly address: string;
-  /** Left out before sign-in. */
+  /** Undefined before the sign-in. */
   readonly visitor?: Visitor;
 }
 
 interface Page extends Frame {
   readonly title: string;
-  /** Which entry of the navigation this is; left out for none. */
+  /** Path of the current entry of the navigation; undefined if the page is not an entry. */
   readonly at?: string;
-  /** Least time between two swaps; left out for a page that does not change by itself. */
+  /** Least time between two updates; undefined for a page that does not update itself. */
   readonly liveEveryMs?: number;
-  /** Asks for its own address at once: the one page without content. */
-  readonly comesAgain?: true;
+  /** Requests its own address again at once. Only the page without content does. */
+  readonly shouldReload?: true;
   readonly children: ComponentChildren;
 }
 
@@ -53,13 +53,13 @@ export function renderPage(page: Page): string {
 }
 
 function Document(page: Page): VNode {
-  const { title, address, assets, liveEveryMs, comesAgain, children } = page;
+  const { title, address, assets, liveEveryMs, shouldReload, children } = page;
   return (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        {comesAgain ? <meta http-equiv="refresh" content={`0; url=${address}`} /> : null}
+        {shouldReload ? <meta http-equiv="refresh" content={`0; url=${address}`} /> : null}
         <meta name="color-scheme" content="light dark" />
         <title>{`${printable(title)} - Writ fleet`}</title>
         <link rel="stylesheet" href={assets.style} />

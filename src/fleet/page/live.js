@@ -1,5 +1,5 @@
-// Keeps a page true while it is open: asks for it anew when the fleet changed and at least every 15 s, and swaps the part that
-// lives. Says when the server is lost, and how old what is shown is. Without it the page is the same, and has its Refresh.
+// Updates an open page: requests it again when the fleet changed and at least every 15 s, and replaces the part `#live`. Shows a lost
+// connection and the age of the page. Without this script the page is the same, and the link Refresh updates it.
 const main = document.querySelector('main[data-live-every-ms]');
 const age = document.querySelector('#age time');
 const link = document.querySelector('#link');
@@ -12,12 +12,12 @@ let due = false;
 let asking = false;
 let lostAt;
 
-function say(text) {
+function showStatus(text) {
   if (link.textContent !== text) link.textContent = text;
   document.body.classList.toggle('lost', text !== '');
 }
 
-// Whoever reads by keyboard stays where they were; what they opened stays open.
+// Keeps the focus, the scroll positions and the opened details.
 function swap(fresh) {
   const old = document.querySelector('#live');
   if (old.outerHTML === fresh.outerHTML) return;
@@ -54,7 +54,7 @@ async function ask() {
       redirect: 'manual',
       signal,
     });
-    if (answer.type === 'opaqueredirect') return say('Signed out: reload to sign in');
+    if (answer.type === 'opaqueredirect') return showStatus('Signed out: reload to sign in');
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     swap(document.importNode(page.querySelector('#live'), true));
@@ -64,10 +64,10 @@ async function ask() {
     madeAt = made.textContent;
     shownAt = performance.now();
     lostAt = undefined;
-    say('');
+    showStatus('');
   } catch {
     lostAt ??= performance.now();
-    say('No answer from the server: this is old');
+    showStatus('No answer from the server: this is old');
   } finally {
     asking = false;
   }
@@ -93,7 +93,7 @@ if (main && age && link) {
     due = true;
   });
   document.querySelector('#age').firstChild.textContent = 'as of ';
-  // On paper nothing is "now".
+  // A printed page shows the time in place of "now".
   addEventListener('beforeprint', () => {
     age.textContent = madeAt;
   });

@@ -1,8 +1,8 @@
-// The audit: who changed what of the fleet, the newest first, a page at a time.
+// The audit log: changes of the fleet with their authors, the newest first, in pages.
 import type { LogPage } from '../../core/fleet/answers.js';
 import { logAddress } from './addresses.js';
 import { type Frame, renderPage } from './layout.js';
-import { Foreign, Moment, Table } from './parts.js';
+import { Moment, Table, UntrustedText } from './parts.js';
 
 /** @returns the page at `/log` */
 export function logPage({ entries, next }: LogPage, frame: Frame): string {
@@ -21,10 +21,10 @@ export function logPage({ entries, next }: LogPage, frame: Frame): string {
             columns={['when', 'who', 'what', 'of what', 'how']}
             rows={entries.map(({ atMs, who, what, subject, detail }) => [
               <Moment atMs={atMs} />,
-              <Foreign text={who} />,
-              <Foreign text={what} />,
-              <Foreign text={subject} />,
-              <Foreign text={detail} />,
+              <UntrustedText text={who} />,
+              <UntrustedText text={what} />,
+              <UntrustedText text={subject} />,
+              <UntrustedText text={detail} />,
             ])}
           />
         )}

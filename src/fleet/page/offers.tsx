@@ -1,11 +1,11 @@
-// Releases that are offered but not active, grouped by bundle, serial and code: what was refused, why where hosts say it, and
-// what the catalogue of errors says to do.
+// Offered releases that are not active, grouped by bundle, serial and code: the refusals, the output that hosts reported, and the
+// hint of the error catalogue.
 import type { VNode } from 'preact';
 import type { OfferGroup } from '../../core/fleet/answers.js';
 import type { OfferedState } from '../../core/fleet/report.js';
 import { knownError } from '../../core/known-error.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
-import { Badge, Foreign, Moment, Section, type Tone } from './parts.js';
+import { Badge, Moment, Section, type Tone, UntrustedText } from './parts.js';
 import { counted } from './words.js';
 
 const tones: Readonly<Record<OfferedState, Tone>> = {
@@ -15,14 +15,14 @@ const tones: Readonly<Record<OfferedState, Tone>> = {
   deferred: 'quiet',
 };
 
-export function Offers({
+export function OfferList({
   offers,
   id,
   role,
 }: {
   readonly offers: readonly OfferGroup[];
   readonly id: string;
-  /** Of the visitor. */
+  /** Role of the visitor; undefined before the sign-in. */
   readonly role: string | undefined;
 }): VNode {
   return (
@@ -55,7 +55,7 @@ function Offer({ offer }: { readonly offer: OfferGroup }): VNode {
       <p>
         <Badge tone={tones[state]} text={state} />{' '}
         <a href={releaseAddress(offer)}>
-          <Foreign text={bundle} /> {serial}
+          <UntrustedText text={bundle} /> {serial}
         </a>{' '}
         <span class="quiet">{channel}</span> <code>{code}</code> on{' '}
         <a href={hostsAddress(where)}>{counted(hosts, 'host')}</a>
@@ -67,7 +67,7 @@ function Offer({ offer }: { readonly offer: OfferGroup }): VNode {
       </p>
       {lines.map((line) => (
         <p class="line">
-          <Foreign text={line} />
+          <UntrustedText text={line} />
         </p>
       ))}
       {hint === undefined ? null : <p class="quiet">Next: {hint}</p>}

@@ -1,5 +1,5 @@
-// The small parts that every page is made of: times, names that others chose, badges, tables that scroll. They hold what is
-// hostile: a name is shown with its invisible characters written out, apart from the direction of the text around it.
+// Components of all pages: times, untrusted texts, badges, tables that scroll. Untrusted text is shown with its invisible characters
+// written out, and isolated from the direction of the surrounding text.
 import type { ComponentChildren, VNode } from 'preact';
 import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
@@ -7,17 +7,17 @@ import { timeText } from './words.js';
 
 export type Tone = 'ok' | 'warning' | 'critical' | 'quiet';
 
-/** A time, for people and programs. */
+/** A time, readable by people and programs. */
 export function Moment({ atMs }: { readonly atMs: number }): VNode {
   return <time datetime={isoTime(atMs)}>{timeText(atMs)}</time>;
 }
 
-/** Text of others: a name, a line, a label. */
-export function Foreign({ text }: { readonly text: string }): VNode {
+/** Text that a host or a publisher chose: a name, a line, a label. */
+export function UntrustedText({ text }: { readonly text: string }): VNode {
   return <bdi class="foreign">{printable(text)}</bdi>;
 }
 
-/** The word says what the colour says. */
+/** A coloured label. Its text alone has the full meaning, for readers who do not see the colour. */
 export function Badge({ tone, text }: { readonly tone: Tone; readonly text: string }): VNode {
   return <span class={`badge ${tone}`}>{text}</span>;
 }
@@ -36,26 +36,26 @@ export function Section(props: {
   );
 }
 
-export type Column = string | { readonly right: string };
+export type TableColumn = string | { readonly right: string };
 
-/** Shown before the cell where rows are stacked. */
-function nameOf(column: Column | undefined): string | undefined {
+/** Heading that a narrow screen shows before the cell. */
+function nameOf(column: TableColumn | undefined): string | undefined {
   return typeof column === 'object' ? column.right : column;
 }
 
 /**
  * A table that scrolls inside its own frame on a narrow screen, by keyboard too.
- * @param caption what it is, for who does not see where it stands
+ * @param caption title for screen readers
  */
 export function Table(props: {
   readonly caption: string;
-  readonly columns: readonly Column[];
+  readonly columns: readonly TableColumn[];
   readonly rows: readonly (readonly ComponentChildren[])[];
 }): VNode {
   const { caption, columns, rows } = props;
   const isRight = (index: number): boolean => typeof columns[index] !== 'string';
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by the arrow keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without a mouse, the arrow keys scroll it
     <section class="scroll" aria-label={caption} tabIndex={0}>
       <table>
         <caption class="hidden">{caption}</caption>

@@ -1,4 +1,4 @@
-// One release: how many hosts run it, how far that is proven and since when, and on which it is not active and why.
+// Page of one release: how many hosts run it, how many confirmed it and when, and on which hosts it is not active and why.
 
 import type { VNode } from 'preact';
 import type { BakeCounts, ReleaseReport } from '../../core/fleet/answers.js';
@@ -10,8 +10,8 @@ import { condition, hostsAddress, type ReleaseName, releaseHistoryCsvAddress } f
 import { curvePath, shownStates } from './chart-rules.js';
 import { History } from './history.js';
 import { type Frame, renderPage } from './layout.js';
-import { Offers } from './offers.js';
-import { Foreign, Moment, Section } from './parts.js';
+import { OfferList } from './offers.js';
+import { Moment, Section, UntrustedText } from './parts.js';
 import { Signed } from './signed.js';
 import { counted, shareText } from './words.js';
 
@@ -38,12 +38,12 @@ export function releasePage(
     children: (
       <>
         <h1>
-          <Foreign text={bundle} /> {serial} <span class="quiet">{channel}</span>
+          <UntrustedText text={bundle} /> {serial} <span class="quiet">{channel}</span>
         </h1>
         <Counts {...shown} />
         <Signed release={release} signed={report.signed} />
         <Curve {...shown} />
-        <Offers offers={report.offers} id="offers" role={frame.visitor?.role} />
+        <OfferList offers={report.offers} id="offers" role={frame.visitor?.role} />
         <History
           title="Who ran it, and when"
           intervals={report.intervals ?? []}
@@ -55,7 +55,7 @@ export function releasePage(
   });
 }
 
-/** Serials repeat across repositories: each manifest is a release of its own. */
+/** Shows one block for each manifest, because different repositories can use one serial. */
 function Counts({ release, report: { releases, past } }: Shown): VNode {
   const { bundle, channel, serial } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
@@ -113,7 +113,7 @@ function Past({ past }: { readonly past: ReleaseReport['past'] | undefined }): V
   );
 }
 
-const bakeWords: Readonly<Record<BakeState, string>> = {
+const bakeLabels: Readonly<Record<BakeState, string>> = {
   failed: 'failed, and nothing could be restored',
   baking: 'in its bake time',
   settled: 'settled',
@@ -121,7 +121,7 @@ const bakeWords: Readonly<Record<BakeState, string>> = {
   none: 'without a bake time',
 };
 
-/** Hosts of versions without a bake time are in none of these. */
+/** Counts of hosts by bake state. Hosts with a version of Writ that has no bake time are not included. */
 function Bakes({ counts = {} }: { readonly counts: BakeCounts | undefined }): VNode | null {
   const states = bakeStates.filter((state) => (counts[state] ?? 0) > 0);
   if (states.length === 0) return null;
@@ -129,7 +129,7 @@ function Bakes({ counts = {} }: { readonly counts: BakeCounts | undefined }): VN
     <dl class="tiles">
       {states.map((state) => (
         <div class={state === 'failed' ? 'warning' : undefined}>
-          <dt>{bakeWords[state]}</dt>
+          <dt>{bakeLabels[state]}</dt>
           <dd>{grouped(counts[state] ?? 0)}</dd>
         </div>
       ))}
@@ -149,14 +149,14 @@ function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
       </Section>
     );
   const most = Math.max(hosts, last.confirmed);
-  const words = `${counted(last.confirmed, 'host')} of ${grouped(most)} confirmed`;
+  const summary = `${counted(last.confirmed, 'host')} of ${grouped(most)} confirmed`;
   return (
     <Section id="curve" title="Who confirmed when">
       <figure class="curve">
         <figcaption>
-          {words} <span class="quiet">(the upper edge is {counted(most, 'host')})</span>
+          {summary} <span class="quiet">(the upper edge is {counted(most, 'host')})</span>
         </figcaption>
-        <svg role="img" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-label={words}>
+        <svg role="img" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-label={summary}>
           <path d={curvePath(curve, { width, height, hosts, untilMs: nowMs })} />
         </svg>
         <p class="ends quiet">

@@ -1,4 +1,4 @@
-// Releases in use: a bar for each bundle and channel, and below it the same in numbers, the tail spelled out.
+// Releases in use: a bar for each bundle and channel, and a table with the same counts for every release.
 
 import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
@@ -6,11 +6,11 @@ import { type DeliveryState, hostsOfRelease } from '../../core/fleet/delivery-st
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
 import { type Bar, barsOf, barWidth, shownStates } from './chart-rules.js';
-import { Badge, Foreign, Section, Table } from './parts.js';
+import { Badge, Section, Table, UntrustedText } from './parts.js';
 import { standingTones } from './signed.js';
 import { counted, shareText } from './words.js';
 
-/** Rows that are there at once; those behind them open by a click. */
+/** Rows that are visible at first. A click shows the others. */
 const maxRows = 5;
 
 export function ReleasesInUse({ releases }: { readonly releases: readonly ReleaseCount[] }): VNode {
@@ -40,7 +40,7 @@ function Legend(): VNode {
 
 function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
   const { bundle, channel, hosts, releases, segments } = bar;
-  const words = segments.map(({ label, hosts: count }) => `${label}: ${counted(count, 'host')}`);
+  const labels = segments.map(({ label, hosts: count }) => `${label}: ${counted(count, 'host')}`);
   const states = shownStates(releases);
   const columns = ['serial', ...['hosts', 'share', ...states].map((right) => ({ right }))];
   const rows = releases.map((release) => rowOf(release, hosts, states));
@@ -48,13 +48,18 @@ function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
   return (
     <article class="bar">
       <h3>
-        <Foreign text={bundle} /> <span class="quiet">{channel}</span>{' '}
+        <UntrustedText text={bundle} /> <span class="quiet">{channel}</span>{' '}
         <span class="quiet">{counted(hosts, 'host')}</span>
       </h3>
-      <svg role="img" viewBox={`0 0 ${barWidth} 20`} preserveAspectRatio="none" aria-label={words.join(', ')}>
+      <svg
+        role="img"
+        viewBox={`0 0 ${barWidth} 20`}
+        preserveAspectRatio="none"
+        aria-label={labels.join(', ')}
+      >
         {segments.map(({ tone, x, width }, index) => (
           <rect class={tone} x={x} y={0} width={width} height={20}>
-            <title>{words[index]}</title>
+            <title>{labels[index]}</title>
           </rect>
         ))}
       </svg>

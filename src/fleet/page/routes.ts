@@ -1,5 +1,5 @@
-// The addresses of the pages: what is asked is read and bounded, the queries that the API asks too give the answer, a page makes
-// HTML of it. Who may see what is the doors' and the queries' to decide; a page that has no visitor leads to the sign-in.
+// Routes of the pages: read and check the parameters, run the queries of the API, and render the result. Page authentication and
+// the queries decide what a visitor may see. A request without credentials is redirected to the sign-in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
@@ -9,29 +9,29 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
 import { ownPath } from './addresses.js';
 import { type Assets, readAssets } from './assets.js';
-import { type Doors, registerSignIn } from './door-routes.js';
-import { comeAgainPage, type Fault, faultPage } from './doorway.js';
 import { firstScreen } from './first-screen.js';
 import { hostPage } from './host.js';
 import { hostsPage, refusedFilterPage } from './hosts.js';
 import type { Frame } from './layout.js';
 import { logPage } from './log.js';
 import { releasePage } from './release.js';
+import { type Fault, faultPage, reloadPage } from './sign-in.js';
+import { type PageAuthentication, registerSignIn } from './sign-in-routes.js';
 
 export interface PageParts {
   readonly clock: Clock;
   readonly queries: Pick<FleetQueries, 'summary' | 'hosts' | 'host' | 'release' | 'history' | 'log'>;
-  readonly doors: Doors;
-  /** What may be said of an error, and its status; logs what is ours. */
+  readonly authentication: PageAuthentication;
+  /** @returns the public part of an error, and its status; logs an error of the server */
   readonly faultOf: (error: unknown) => Fault;
 }
 
 const rowsOfPage = 100;
 const maxTextLength = 2000;
-/** Nothing inline, nothing of others, in no frame of others, and forms only to this server. */
+/** Forbids inline code, foreign resources, foreign frames, and forms that send to another server. */
 const contentPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** Adds the pages to an app that has a parser of forms; its own errors stay pages, in a scope of their own. */
+/** Adds the pages to an app that can parse forms. A separate scope renders their errors as pages. */
 export async function registerPage(app: FastifyInstance, parts: PageParts): Promise<void> {
   const assets = readAssets();
   await app.register((scope, _options, done) => {
@@ -49,7 +49,10 @@ export async function registerPage(app: FastifyInstance, parts: PageParts): Prom
       return sendPage(reply.code(fault.status), page);
     });
     registerAssets(scope, assets);
-    registerSignIn(scope, { doors: parts.doors, frameOf: (request) => frameOf(request, parts, assets) });
+    registerSignIn(scope, {
+      authentication: parts.authentication,
+      frameOf: (request) => frameOf(request, parts, assets),
+    });
     for (const [url, make] of Object.entries(pages))
       scope.get(url, (request, reply) => answer({ request, reply, parts, assets, make }));
     scope.get('/*', (request, reply) => {
@@ -102,10 +105,10 @@ interface Answering {
 }
 
 async function answer({ request, reply, parts, assets, make }: Answering): Promise<FastifyReply> {
-  const { queries, doors } = parts;
+  const { queries, authentication } = parts;
   const bare = frameOf(request, parts, assets);
-  const visitor = await doors.visitorOf(request);
-  if (visitor === undefined) return askIn(request, reply, bare);
+  const visitor = await authentication.visitorOf(request);
+  if (visitor === undefined) return redirectToSignIn(request, reply, bare);
   const frame = { ...bare, visitor };
   try {
     return sendPage(reply, await make({ request, queries, role: visitor.role, frame }));
@@ -118,13 +121,13 @@ async function answer({ request, reply, parts, assets, make }: Answering): Promi
   }
 }
 
-/** A link on another site brings no cookie (SameSite=Strict), whoever follows it: the same address asked from here does. */
-function askIn(request: FastifyRequest, reply: FastifyReply, frame: Frame): FastifyReply {
-  if (request.headers['sec-fetch-site'] === 'cross-site') return sendPage(reply, comeAgainPage(frame));
+/** Redirects to the sign-in. A link on another site sends no cookie (SameSite=Strict), so a reload from this site comes first. */
+function redirectToSignIn(request: FastifyRequest, reply: FastifyReply, frame: Frame): FastifyReply {
+  if (request.headers['sec-fetch-site'] === 'cross-site') return sendPage(reply, reloadPage(frame));
   return reply.redirect(`/sign-in?${new URLSearchParams({ next: frame.address })}`, 303);
 }
 
-/** A browser at an address of people: programs, and whoever asks the API, are answered as everywhere in it. */
+/** @returns whether a browser requested an address outside the API; other clients get the errors of the API */
 function wantsPage({ url, headers: { accept = '' } }: FastifyRequest): boolean {
   return !/^\/v1(?:[/?]|$)/.test(url) && /(?:^|,)\s*text\/html\b/i.test(accept);
 }
@@ -147,7 +150,7 @@ function sendPage(reply: FastifyReply, html: string): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(html);
 }
 
-/** @throws USAGE for one that is there twice, or too long */
+/** @returns undefined for a missing or empty parameter. @throws USAGE for a repeated or too long one */
 function textOf(from: unknown, name: string): string | undefined {
   const value = (from as Readonly<Record<string, unknown>>)[name];
   if (value === undefined || value === '') return undefined;

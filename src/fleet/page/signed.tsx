@@ -1,10 +1,10 @@
-// What repositories have signed of a release: how it stands, and what its entry differs in from another one. Every text in it is a
-// publisher's.
+// What repositories signed for a release: its signed state, and how its entry differs from another one. Publishers chose every text
+// in it.
 import type { VNode } from 'preact';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
 import type { HeadVerdict, SignedRelease, Standing } from '../../core/fleet/signed-releases.js';
 import { type ReleaseName, releaseAddress } from './addresses.js';
-import { Badge, Foreign, Section, Table, type Tone } from './parts.js';
+import { Badge, Section, Table, type Tone, UntrustedText } from './parts.js';
 
 export const standingTones: Readonly<Record<Standing, Tone>> = {
   current: 'ok',
@@ -18,7 +18,7 @@ interface Shown {
   readonly signed: ReleaseReport['signed'];
 }
 
-/** Nothing where the server reads no repository. */
+/** Empty if the server follows no repository. */
 export function Signed({ release, signed }: Shown): VNode | null {
   if (signed === undefined) return null;
   return (
@@ -29,7 +29,7 @@ export function Signed({ release, signed }: Shown): VNode | null {
       {signed.map((one) => (
         <article>
           <p>
-            <Badge tone={standingTones[one.standing]} text={one.standing} /> <Foreign text={one.url} />
+            <Badge tone={standingTones[one.standing]} text={one.standing} /> <UntrustedText text={one.url} />
             {one.standing === 'current' ? null : (
               <>
                 {' has signed '}
@@ -70,15 +70,15 @@ function Changes({
         columns={['member', String(older), String(newer)]}
         rows={changes.map(({ member, before, after }) => [
           member,
-          <Foreign text={before || '-'} />,
-          <Foreign text={after || '-'} />,
+          <UntrustedText text={before || '-'} />,
+          <UntrustedText text={after || '-'} />,
         ])}
       />
     </>
   );
 }
 
-/** @returns whether a host runs what it should, of one bundle */
+/** @returns the adoption of one bundle on a host: whether the host runs the signed release */
 export function StandingCell({ signed }: { readonly signed: HeadVerdict | undefined }): VNode | string {
   if (signed === undefined) return '-';
   const { standing, serial } = signed;

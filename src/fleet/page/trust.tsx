@@ -1,4 +1,4 @@
-// Trust on the first screen: repositories as the server reads them, with what ends soon, and what hosts trust. The nearest end first.
+// Trust on the first page: roles of the repositories that the server follows, and roles that hosts trust. The nearest expiry first.
 
 import type { VNode } from 'preact';
 import type { FleetSummary, RepositoryStatus } from '../../core/fleet/answers.js';
@@ -6,7 +6,7 @@ import { isNearEnd } from '../../core/fleet/fleet-summary.js';
 import { grouped } from '../../core/text/grouped.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { condition, hostsAddress } from './addresses.js';
-import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { Badge, Moment, Section, Table, UntrustedText } from './parts.js';
 import { ageText, counted, leftText } from './words.js';
 
 export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
@@ -62,7 +62,7 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
   );
 }
 
-/** Hosts and repositories agree: one table says it. */
+/** @returns whether hosts report the same roles as the repositories, so that a second table is not needed */
 function isKnownAlready({ keys, repositories = [] }: FleetSummary): boolean {
   const known = repositories.flatMap(({ roles }) => roles);
   const isSame = (one: (typeof keys)[number]): boolean =>
@@ -89,7 +89,7 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
   return (
     <article>
       <p>
-        <Foreign text={url} />{' '}
+        <UntrustedText text={url} />{' '}
         {checkedAtMs === undefined ? (
           <Badge tone="warning" text="never read" />
         ) : (
@@ -109,7 +109,7 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
           {near.map(({ role, expiresAtMs }, index) => (
             <>
               {index === 0 ? '' : ', '}
-              <Foreign text={role} />{' '}
+              <UntrustedText text={role} />{' '}
               {expiresAtMs <= atMs ? 'has expired' : `expires in ${timeLeft(expiresAtMs - atMs)}`}
             </>
           ))}
@@ -120,7 +120,7 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
           caption={`Roles of ${url}, nearest expiry first`}
           columns={['role', { right: 'version' }, 'left', 'ends']}
           rows={rows.map(({ role, version, expiresAtMs }) => [
-            <Foreign text={role} />,
+            <UntrustedText text={role} />,
             String(version),
             <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
             <Moment atMs={expiresAtMs} />,

@@ -1,5 +1,5 @@
-// Numbers, times and names as every page writes them: UTC, thousands with commas, ages in one or two units. Pure text; knows
-// no answer and no HTML.
+// Formats numbers, times and names for every page: UTC, thousands with commas, ages in one or two units. Pure; independent of
+// queries and HTML.
 import { grouped } from '../../core/text/grouped.js';
 import { isoTime, timeLeft } from '../../core/text/iso-time.js';
 
@@ -15,7 +15,7 @@ export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** @returns the two greatest units, as `4 min 20 s`; of days only the days */
+/** @returns an age in its two greatest units, as `4 min 20 s`; in days alone from one day on */
 export function ageText(durationMs: number): string {
   const rest = Math.max(0, durationMs);
   const first = units.findIndex(([, ms]) => rest >= ms);
@@ -26,7 +26,7 @@ export function ageText(durationMs: number): string {
   return next === undefined || more === 0 || unit === 'd' ? whole : `${whole} ${more} ${next[0]}`;
 }
 
-/** @returns `2026-11-21 14:32:05 UTC`; a time that no calendar has is a dash */
+/** @returns `2026-11-21 14:32:05 UTC`; a dash for a time outside the calendar */
 export function timeText(atMs: number): string {
   const iso = isoTime(atMs);
   return iso === undefined ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
@@ -38,13 +38,13 @@ export function leftText(expiresAtMs: number, nowMs: number): string {
   return `${timeLeft(expiresAtMs - nowMs)} left`;
 }
 
-/** @returns `3 s ahead`, `2 min behind`; undefined where nobody would notice */
+/** @returns `3 s ahead`, `2 min behind`; undefined below 2 s */
 export function skewText(skewMs: number): string | undefined {
   if (Math.abs(skewMs) < 2000) return undefined;
   return `${ageText(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`;
 }
 
-/** @returns `40 %`; never 100 while one is missing, never 0 while one is there */
+/** @returns `40 %`; never 100 % while a host is missing, never 0 % while there is one */
 export function shareText(part: number, whole: number): string {
   if (whole <= 0) return '0 %';
   const percent = Math.round((part / whole) * 100);

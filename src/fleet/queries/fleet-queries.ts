@@ -1,5 +1,5 @@
-// The questions that a fleet's store answers, in one place: the API, the page and the commands on the server's own machine ask
-// these. Reads only.
+// The queries of a fleet's store in one object, for the API, the pages and the commands on the server's own machine.
+// Reads only.
 import type { Kysely } from 'kysely';
 import type {
   FleetSummary,
@@ -14,7 +14,7 @@ import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { signedSerial } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { readHistory } from '../intervals/interval-query.js';
+import { readIntervals } from '../intervals/interval-query.js';
 import { openRepositoryViews } from '../repositories/repository-views.js';
 import type { Tables } from '../store/tables.js';
 import { findHost, type HostsQuestion, readHost, readHosts } from './host-pages.js';
@@ -22,16 +22,16 @@ import { readAccepting } from './host-where.js';
 import { type ReleaseQuestion, readRelease } from './release-query.js';
 import { createSummaryQuery } from './summary-query.js';
 import { readWait, type WaitQuestion } from './wait-query.js';
-import { withSigned } from './wait-signed.js';
+import { addSignedFacts } from './wait-signed.js';
 
 export interface FleetQueries {
   summary(role: Role): Promise<FleetSummary>;
   hosts(question: HostsQuestion, role: Role): Promise<HostsPage>;
   host(name: string, role: Role): Promise<HostDetail>;
   release(question: ReleaseQuestion): Promise<ReleaseReport>;
-  /** @param question without `sinceMs` the wait begins now */
+  /** @param question if `sinceMs` is undefined, the wait begins now */
   wait(question: Omit<WaitQuestion, 'sinceMs'> & Partial<Pick<WaitQuestion, 'sinceMs'>>): Promise<WaitFacts>;
-  /** Of a release, or of a host by its key, the first digits of it, or its name. */
+  /** History of a release, or of a host by its key, the first digits of its key, or its name. */
   history(question: HistoryAsked): Promise<HistoryPage>;
   log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
 }
@@ -40,7 +40,7 @@ export interface HistoryAsked {
   readonly of:
     | { readonly bundle: string; readonly channel: string; readonly serial: number }
     | { readonly host: string };
-  /** `next` of the page before. */
+  /** `next` of the previous page; undefined for the first. */
   readonly after?: string;
   readonly limit: number;
 }
@@ -69,11 +69,11 @@ export function createFleetQueries(
       const nowMs = clock.nowMs();
       const asked = { sinceMs: nowMs, ...question };
       const read = await views.read(nowMs);
-      return withSigned(await readWait(db, asked, nowMs, signedSerial(read, asked)), asked, read);
+      return addSignedFacts(await readWait(db, asked, nowMs, signedSerial(read, asked)), asked, read);
     },
     history: async ({ of, ...asked }) => {
       const subject = 'host' in of ? { keyId: (await findHost(db, of.host)).key_id } : of;
-      return readHistory(db, { of: subject, ...asked });
+      return readIntervals(db, { of: subject, ...asked });
     },
     log: (question) => readLog(db, question),
   };

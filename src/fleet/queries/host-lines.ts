@@ -1,5 +1,5 @@
-// Rows of hosts as answers: with their bundles and labels, and with what only `detail` may see left out for others.
-// Owns how a row reads; which rows those are is its caller's.
+// Converts rows of hosts to answers, with their bundles and labels. Omits for other roles what only `detail` may see. The caller
+// chooses the rows.
 import type { Kysely } from 'kysely';
 import type { HostBundle, HostLine, Role } from '../../core/fleet/answers.js';
 import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
@@ -11,9 +11,9 @@ import type { FleetRow, HostBundleRow, HostRow, Tables } from '../store/tables.j
 export interface Asking {
   readonly role: Role;
   readonly nowMs: number;
-  /** When servers of this fleet took reports. */
+  /** When servers of this fleet accepted reports. */
   readonly fleet: Pick<FleetRow, 'accepting_since_ms' | 'accepting_until_ms'>;
-  /** Of the repositories that are read. */
+  /** Views of the repositories that the server follows. */
   readonly views: readonly RepositoryView[];
 }
 
@@ -24,7 +24,7 @@ export const lineColumns = [
 
 export type LineRow = Pick<HostRow, (typeof lineColumns)[number]>;
 
-/** @returns the same hosts in their order; two questions, however many they are */
+/** @returns the hosts in the given order; runs two queries for any number of hosts */
 export async function readLines(
   db: Kysely<Tables>,
   rows: readonly LineRow[],
@@ -47,7 +47,7 @@ export async function readLines(
     .execute();
   return rows.map((row) => ({
     ...lineOf(row, asking),
-    // Names of labels are the host's own: __proto__ is one like any other.
+    // Hosts choose the names of labels, for example __proto__, which fromEntries stores as a plain member.
     labels: Object.fromEntries(
       labels.filter((one) => one.key_id === row.key_id).map(({ name, value }) => [name, value]),
     ),
@@ -72,7 +72,7 @@ function lineOf(row: LineRow, { nowMs, fleet }: Asking): Omit<HostLine, 'labels'
 }
 
 function presenceOf(row: LineRow, fleet: Asking['fleet'], nowMs: number): HostLine['presence'] {
-  // Enrolled, and no report yet.
+  // The host has enrolled and not reported yet.
   if (row.agent === '') return 'never';
   if (row.agent === 'stop') return 'stopped';
   return isHostSilent(row, fleet, nowMs) ? 'silent' : 'heard';

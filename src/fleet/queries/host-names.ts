@@ -1,15 +1,15 @@
-// Names of hosts for the sentences of a summary, where few hosts have what the sentence says. Owns the bound: sentences beyond it have
-// their number alone.
+// Reads names of hosts for findings of the summary that concern few hosts. Owns the bound: a finding with more hosts contains only
+// their number.
 import type { Kysely } from 'kysely';
 import { maxNamedHosts } from '../../core/fleet/fleet-summary.js';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
-import { bundleRows, isReportOfNow, matching } from './host-where.js';
+import { isReportOfNow, matching, matchingBundleRows } from './host-where.js';
 
 const maxFilters = 8;
 
-/** @returns names by filter; a filter with more hosts than a sentence names is left out */
+/** @returns names by filter; without filters that match more hosts than a finding names */
 export async function readHostNames(
   db: Kysely<Tables>,
   filters: readonly string[],
@@ -23,7 +23,7 @@ export async function readHostNames(
   return names;
 }
 
-/** Begins with the rows of bundles, which have an index for each of these filters. */
+/** Queries the rows of bundles first, because they have an index for each of these filters. */
 async function namesOf(
   db: Kysely<Tables>,
   where: string,
@@ -36,7 +36,7 @@ async function namesOf(
     .select('host')
     .where((eb) => matching(eb, { ...filter, bundle: {} }, at));
   if (Object.keys(bundle).length > 0)
-    query = query.where((eb) => eb('hosts.key_id', 'in', bundleRows(eb, bundle)));
+    query = query.where((eb) => eb('hosts.key_id', 'in', matchingBundleRows(eb, bundle)));
   if (bundle.active !== undefined) query = query.where((eb) => isReportOfNow(eb, at));
   const rows = await query
     .orderBy('host')

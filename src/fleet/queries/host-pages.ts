@@ -1,5 +1,5 @@
-// Hosts by name, in pages by the key of the last one: no page costs more for standing further behind. Also one host
-// with all that is known of it. Owns cursors and bounds.
+// Reads hosts by name, in pages that begin after a key, so that a later page costs no more than the first. Also reads one host with
+// all details. Owns cursors and bounds.
 import type { Kysely, Selectable } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { HostDetail, HostsPage, OpaBundle, Role } from '../../core/fleet/answers.js';
@@ -8,17 +8,17 @@ import { isHostKey, mayBeginHostKey } from '../../core/fleet/host-names.js';
 import type { FleetReport, OutcomeReport } from '../../core/fleet/report.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import { given } from '../../core/given.js';
-import { readHistory } from '../intervals/interval-query.js';
+import { readIntervals } from '../intervals/interval-query.js';
 import type { Tables } from '../store/tables.js';
 import { type Asking, lineColumns, readLines } from './host-lines.js';
 import { matching } from './host-where.js';
-import { releasesOf } from './standing-query.js';
+import { releasesWithStanding } from './standing-query.js';
 
 export const maxHostsPerPage = 1000;
 
 export interface HostsQuestion {
   readonly filter: HostFilter;
-  /** `next` of the page before. */
+  /** `next` of the previous page; undefined for the first. */
   readonly after?: string;
   readonly limit: number;
 }
@@ -29,7 +29,7 @@ export async function readHosts(
   asking: Asking,
 ): Promise<HostsPage> {
   const limit = Math.min(question.limit, maxHostsPerPage);
-  const releases = await releasesOf(db, asking.views, question.filter.bundle);
+  const releases = await releasesWithStanding(db, asking.views, question.filter.bundle);
   let query = db
     .selectFrom('hosts')
     .select(lineColumns)
@@ -69,7 +69,7 @@ function cursorOf(text: string): readonly [host: string, key: string] {
   });
 }
 
-/** PostgreSQL takes no NUL in a text. */
+/** Excludes NUL, which PostgreSQL rejects in a text. */
 function isPlain(text: unknown): text is string {
   return typeof text === 'string' && new RegExp(plainPattern, 'u').test(text);
 }
@@ -78,7 +78,7 @@ const maxOutcomes = 100;
 const maxIntervals = 100;
 const maxNamesakes = 20;
 
-/** @param name a key, the first 8 or more digits of one, or the name of a host that only one has */
+/** @param name a key, the first 8 or more digits of a key, or a name that only one host has */
 export async function readHost(db: Kysely<Tables>, name: string, asking: Asking): Promise<HostDetail> {
   const row = await findHost(db, name);
   const [line] = await readLines(db, [row], asking);
@@ -120,15 +120,16 @@ export async function readHost(db: Kysely<Tables>, name: string, asking: Asking)
         bundles: about,
       };
     }),
-    intervals: (await readHistory(db, { of: { keyId: row.key_id }, limit: maxIntervals })).intervals,
+    intervals: (await readIntervals(db, { of: { keyId: row.key_id }, limit: maxIntervals })).intervals,
     namesakes: namesakes.map(({ key_id }) => key_id),
   };
 }
 
 /**
- * A whole key is looked for as a key alone. Else a host whose name looks like the key of another one would stand in its way: it could
- * be neither looked at nor retired. A beginning of one key that is also a name is refused, with the whole keys.
- * @throws WritError FLEET_HOST_UNKNOWN for none, USAGE for several
+ * Finds a host by its key, the first digits of its key, or its name. A whole key is matched with keys alone: otherwise a host with
+ * this text as its name would make the host of that key unreachable for queries and for retirement. Refuses a text that is the
+ * beginning of one key and the name of another host, and lists the whole keys.
+ * @throws WritError FLEET_HOST_UNKNOWN for no match, USAGE for several
  */
 export async function findHost(db: Kysely<Tables>, name: string) {
   const rows = db.selectFrom('hosts').selectAll().orderBy('key_id').limit(maxNamesakes);
@@ -138,7 +139,7 @@ export async function findHost(db: Kysely<Tables>, name: string) {
     .where('state', '!=', 'retired')
     .where('kind', '=', 'writ')
     .execute();
-  // The beginning is hex, so nothing in it is a pattern.
+  // The text has hex digits only, so it has no wildcard of LIKE.
   const begun = mayBeginHostKey(name) ? await rows.where('key_id', 'like', `${name}%`).execute() : [];
   const others = begun.filter((one) => !named.some(({ key_id }) => key_id === one.key_id));
   return only(name, [...named, ...others]);
@@ -162,7 +163,7 @@ function unknownHost(name: string): WritError {
 
 function opaBundlesFor(text: string, role: Role): readonly OpaBundle[] {
   const { opa } = JSON.parse(text) as { readonly opa: readonly OpaBundle[] };
-  // 0.1.0 stored empty texts where OPA sent none.
+  // 0.1.0 stored an empty text if OPA sent none.
   return opa.map(({ name, revision, code, message }) => ({
     name,
     ...given({

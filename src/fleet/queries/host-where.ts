@@ -1,5 +1,5 @@
-// A filter of hosts as conditions of a query: every value is bound, none is part of the text. Retired hosts are found only by
-// who asks for them. Owns the meaning of each word of a filter in rows.
+// Converts a host filter to conditions of a query. Every value is a bound parameter, never part of the SQL text. Only a filter for
+// retired hosts finds them. Owns the meaning of each state of a filter in rows.
 import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
 import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
@@ -12,17 +12,17 @@ type Condition = ReturnType<Builder['and']>;
 
 type At = Omit<Asking, 'role' | 'views'>;
 
-/** As silence-rules judges one host: the same bounds, in the words of a query. */
+/** The rule of silence-rules.ts as SQL, with the same bounds. */
 export function isSilentRow(eb: Builder, at: At): Condition {
-  return eb.and([isOverdueRow(eb, at), wasHeardRow(eb, at)]);
+  return eb.and([isOverdueRow(eb, at), couldReportRow(eb, at)]);
 }
 
-/** Each by its own interval: one that asked for a day keeps nobody else from being judged. */
-export function isUnjudgedRow(eb: Builder, at: At): Condition {
-  return eb.and([isOverdueRow(eb, at), eb.not(wasHeardRow(eb, at))]);
+/** @returns hosts with unknown liveness. Each is judged by its own interval: a host with a long one does not affect others. */
+export function hasUnknownLivenessRow(eb: Builder, at: At): Condition {
+  return eb.and([isOverdueRow(eb, at), eb.not(couldReportRow(eb, at))]);
 }
 
-/** Reports that it is critical. A blocked host has a finding of its own, and a report of the past says nothing about now. */
+/** Hosts that report critical health, without blocked hosts, which have their own finding, and without outdated reports. */
 export function isCriticalRow(eb: Builder, at: At): Condition {
   return eb.and([
     eb('hosts.state', '=', 'accepted'),
@@ -33,7 +33,7 @@ export function isCriticalRow(eb: Builder, at: At): Condition {
   ]);
 }
 
-/** Its agent ended in order. */
+/** Hosts that announced the end of their agent. */
 export function isStoppedRow(eb: Builder): Condition {
   return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
 }
@@ -46,13 +46,13 @@ function isOverdueRow(eb: Builder, { nowMs }: At): Condition {
   return eb.and([
     eb('hosts.state', '=', 'accepted'),
     eb('hosts.agent', '=', 'run'),
-    // In the words of the index by this time: those that are overdue are looked at, and nobody else.
+    // The expression of the index by this time, so that the query reads overdue hosts only.
     eb(eb.parens(eb('hosts.last_seen_ms', '+', granted(eb))), '<', nowMs - lastSeenLagMs),
   ]);
 }
 
-/** The fleet accepts, and has for as long as this host may be quiet. */
-function wasHeardRow(eb: Builder, { nowMs, fleet }: At): Condition {
+/** @returns whether the fleet accepts reports, and has done so for the time in which this host had to report */
+function couldReportRow(eb: Builder, { nowMs, fleet }: At): Condition {
   const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
   const acceptedMs = nowMs - lastSeenLagMs - Number(fleet.accepting_since_ms);
   return eb.and([eb(eb.lit(isAccepting ? 1 : 0), '=', 1), eb(granted(eb), '<', acceptedMs)]);
@@ -62,7 +62,7 @@ function granted(eb: Builder) {
   return eb.parens(eb('hosts.every_ms', '*', eb.lit(2)));
 }
 
-/** @param releases names of those that the filter's standing is of, as standing-query has them */
+/** @param releases names of the releases with the adoption that the filter names, from standing-query.ts */
 export function matching(
   eb: Builder,
   filter: HostFilter,
@@ -78,10 +78,10 @@ export function matching(
   for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
   if (Object.keys(filter.bundle).length > 0) {
     conditions.push(hasBundle(eb, filter.bundle, releases));
-    // A clone that is silent too counts as cloned for its release.
+    // A cloned and silent host counts as cloned for its release.
     if (filter.is === 'silent') conditions.push(eb('hosts.cloned', '=', 0));
   }
-  // As every count has it: a host that is silent, stopped or cloned is in a state of its own.
+  // As in all counts: a silent, stopped or cloned host has its own state, and is not in the state that it reported.
   if (filter.bundle.active !== undefined)
     conditions.push(isReportOfNow(eb, asking), eb('hosts.cloned', '=', 0));
   return eb.and(conditions);
@@ -94,7 +94,7 @@ function ofState(eb: Builder, is: HostFilter['is'], asking: At): Condition {
     case 'silent':
       return isSilentRow(eb, asking);
     case 'unjudged':
-      return isUnjudgedRow(eb, asking);
+      return hasUnknownLivenessRow(eb, asking);
     case 'stopped':
       return isStoppedRow(eb);
     case 'blocked':
@@ -121,18 +121,18 @@ function hasLabel(eb: Builder, name: string, value: string): Condition {
   ]);
 }
 
-/** All of it of one row: a host that runs 42 of one bundle and refused another is not one that refused 42. */
+/** Requires one row to match all conditions: a host that runs 42 of one bundle and refused another bundle did not refuse 42. */
 function hasBundle(eb: Builder, filter: BundleFilter, releases?: readonly string[]): Condition {
   return eb.and([
-    eb.exists(bundleRows(eb, filter, releases).whereRef('host_bundles.key_id', '=', 'hosts.key_id')),
+    eb.exists(matchingBundleRows(eb, filter, releases).whereRef('host_bundles.key_id', '=', 'hosts.key_id')),
   ]);
 }
 
-/** @returns rows of bundles that fit, of any host */
-export function bundleRows(eb: Builder, filter: BundleFilter, releases?: readonly string[]) {
+/** @returns rows of bundles that match the filter, of all hosts */
+export function matchingBundleRows(eb: Builder, filter: BundleFilter, releases?: readonly string[]) {
   let rows = eb.selectFrom('host_bundles').select('host_bundles.key_id');
   const { bundle, channel, serial, active, offered, code } = filter;
-  // Of what is offered where an offer is asked for.
+  // With a condition on an offer, the bundle, channel and serial are those of the offered release.
   const isOffer = offered !== undefined || code !== undefined;
   if (bundle !== undefined) rows = rows.where((row) => named(row, 'host_bundles.bundle', bundle, isOffer));
   if (channel !== undefined) rows = rows.where((row) => named(row, 'host_bundles.channel', channel, isOffer));
@@ -140,15 +140,15 @@ export function bundleRows(eb: Builder, filter: BundleFilter, releases?: readonl
   if (offered !== undefined) rows = rows.where('host_bundles.offered_state', '=', offered as 'refused');
   if (code !== undefined) rows = rows.where('host_bundles.offered_code', '=', code);
   if (releases !== undefined)
-    // An empty list is no SQL: a name that no release has finds nobody.
+    // An empty list is invalid SQL. The empty name matches no release.
     rows = rows.where((row) => row(releaseName(row), 'in', releases.length === 0 ? [''] : releases));
   if (serial !== undefined)
     rows = rows.where(isOffer ? 'host_bundles.offered_serial' : 'host_bundles.serial', '=', serial);
-  // The condition of the index of offers.
+  // The condition of the partial index of offers.
   return isOffer ? rows.where((row) => row('host_bundles.offered_serial', '>', row.lit(0))) : rows;
 }
 
-/** An offer is found by the index of offers, which has few rows, and not by that of all hosts of the channel. */
+/** Prevents the index of all hosts of a channel for an offer, so that the database uses the index of offers, which has few rows. */
 function named(
   row: ExpressionBuilder<Tables, 'host_bundles'>,
   column: 'host_bundles.bundle' | 'host_bundles.channel',
@@ -159,7 +159,7 @@ function named(
   return isOffer ? row(row(of, '||', row.val('')), '=', value) : row(column, '=', value);
 }
 
-/** When servers of this fleet took reports. */
+/** Reads when servers of this fleet accepted reports. */
 export async function readAccepting(db: Kysely<Tables>): Promise<Asking['fleet']> {
   const columns = ['accepting_since_ms', 'accepting_until_ms'] as const;
   return db.selectFrom('fleet').select(columns).executeTakeFirstOrThrow();

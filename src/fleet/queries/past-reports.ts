@@ -1,5 +1,5 @@
-// Hosts whose last report says nothing about now, because they are silent, stopped or cloned, by the release of that report. It costs
-// a row of each such host, so its caller bounds how often it asks.
+// Counts hosts with an outdated last report, because they are silent, stopped or cloned, by the release of that report. Reads a row
+// for each such host, so that the caller bounds how often it calls.
 import type { Kysely } from 'kysely';
 import type { ReportedHosts } from '../../core/fleet/delivery-state.js';
 import type { Tables } from '../store/tables.js';
@@ -44,7 +44,7 @@ export async function readPastReports(
       return { ...row, serial: Number(of), presence, hosts: Number(counted) };
     });
   };
-  // Each host has one presence, in the order of deliveryState.
+  // Each host is counted once, by the first condition in the order of deliveryState.
   return [
     ...(await read('silent', (eb) => eb.and([isSilentRow(eb, at), eb('hosts.cloned', '=', 0)]))),
     ...(await read('stopped', isStoppedRow)),
@@ -52,7 +52,7 @@ export async function readPastReports(
   ];
 }
 
-/** No index finds clones: without any, the hosts are not read for them. */
+/** @returns whether there are clones, from the counters. No index finds clones, so that the query would read all hosts. */
 async function hasClones(db: Kysely<Tables>): Promise<boolean> {
   const found = await db
     .selectFrom('host_counters')

@@ -1,5 +1,5 @@
-// Releases and offers from the counters: a row for each release, state and slot, whatever the number of hosts. Which of them
-// is the newest of its channel is judged here. Owns no wording.
+// Counts releases and offers from the counters, which have one row for each release, state and slot, for any number of hosts. Decides
+// which release is the newest of its channel. Produces no texts.
 import type { Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
 import { type ActiveState, type BakeState, isOfferedState } from '../../core/fleet/report.js';
@@ -15,11 +15,11 @@ interface Counted {
   readonly manifest: string;
   readonly state: string;
   readonly hosts: number;
-  /** First and last in order, of the roots of its hosts. */
+  /** The first and the last root digest of its hosts, in sorted order. */
   readonly roots: readonly string[];
 }
 
-/** A release while its numbers are gathered. */
+/** A release while its counters are summed. */
 type Found = Counted & {
   readonly counts: Partial<Record<ActiveState, number>>;
   readonly bakes: Partial<Record<BakeState, number>>;
@@ -29,12 +29,12 @@ type Found = Counted & {
 };
 
 /**
- * Of releases and of offers that an answer has. Bundles that most hosts report come first: one host can invent a thousand names,
- * and would push out what the others say.
+ * Bounds the releases and offers of an answer. Bundles that most hosts report come first, because one host can invent a thousand
+ * names, which must not displace those of the others.
  */
 const maxRows = 2000;
 
-/** Repositories are summed up: after a root ceremony half of the hosts know another root, and the manifest is the same. */
+/** Sums over repositories, because after a root ceremony the same manifest has hosts with the old and with the new root. */
 async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<readonly Counted[]> {
   let query = db
     .selectFrom('counters')
@@ -81,9 +81,9 @@ export interface ReleaseCounts {
 }
 
 /**
- * @param views of the repositories that are read: each release is held to them
- * @param past hosts that are silent, stopped or cloned: counted apart from those whose report is of now
- * @returns by bundle and channel, the newest serial first
+ * @param views of the followed repositories; each release gets its adoption by them
+ * @param past silent, stopped and cloned hosts, which are counted apart from hosts with a current report
+ * @returns releases by bundle and channel, the newest serial first
  */
 export async function countReleases(
   db: Kysely<Tables>,
@@ -123,7 +123,7 @@ function foundReleases(counted: readonly Counted[]): ReadonlyMap<string, Found> 
   return releases;
 }
 
-/** As in a wait, a host whose agent ended in order does not count. */
+/** Counts hosts without an active release. As in a wait, a host that announced its end is not counted. */
 function idleOf(counted: readonly Counted[], past: readonly PastReports[]): ReleaseCounts['idle'] {
   const stopped = past.filter(({ presence }) => presence === 'stopped');
   return counted
@@ -142,7 +142,7 @@ function keyOf({ bundle, channel, serial, manifest }: ReleaseKey): string {
   return JSON.stringify([bundle, channel, serial, manifest]);
 }
 
-/** The counters are read a moment later than `past`: a count is never less than 0. */
+/** Moves hosts from their reported state to their liveness. Counters are read after `past`, so a count must not fall below 0. */
 function moveApart({ state, bake, presence, hosts }: PastReports, release: Found | undefined): void {
   if (release === undefined || state === 'none') return;
   const moved = Math.min(hosts, release.counts[state] ?? 0);

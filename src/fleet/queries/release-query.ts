@@ -1,5 +1,5 @@
-// One release of a channel: who runs it, who does not and why, and how the confirmations came, as a curve of at most 100
-// points. Owns the width of a point.
+// Reads one release of a channel: hosts that run it, hosts that do not and why, and the confirmations over time as a curve of at most
+// 100 points. Owns the width of a point.
 import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
 import { signedReleases, signedSerial } from '../../core/fleet/signed-releases.js';
@@ -14,7 +14,7 @@ export interface ReleaseQuestion {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
-  /** Serial that its signed entry is compared with. */
+  /** Serial of the release to compare the signed entry with. */
   readonly against?: number;
 }
 

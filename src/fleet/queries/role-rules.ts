@@ -1,21 +1,21 @@
-// What hosts say of the roles of their repository, as one word for each role: that in the middle, so that no host that lies hides the
-// end of a key from everybody, nor calls out one that is not there. Pure.
+// Merges what hosts report of the roles of their repository: the median version of each role. So a host with a false report can
+// neither hide the expiry of a key nor report an expiry that is not there. Pure.
 import type { FleetReport } from '../../core/fleet/report.js';
 
 type TrustedRole = FleetReport['trust'][number];
 
 /**
- * @param said a list of each host
- * @returns of each role the middle version, the newer one of two: those that end first come first
+ * @param reported one list for each host
+ * @returns the median version of each role (of two, the newer), sorted by expiry
  */
-export function agreedRoles(said: readonly FleetReport['trust'][]): TrustedRole[] {
-  const words = new Map<string, TrustedRole[]>();
-  for (const trust of said) {
-    // Each host has one word for a role, however often it says it.
+export function agreedRoles(reported: readonly FleetReport['trust'][]): TrustedRole[] {
+  const versions = new Map<string, TrustedRole[]>();
+  for (const trust of reported) {
+    // Count one version of a role for each host, even if its report repeats the role.
     for (const one of new Map(trust.map((role) => [role.role, role])).values())
-      words.set(one.role, [...(words.get(one.role) ?? []), one]);
+      versions.set(one.role, [...(versions.get(one.role) ?? []), one]);
   }
-  const agreed = [...words.values()].flatMap((all) => {
+  const agreed = [...versions.values()].flatMap((all) => {
     const sorted = all.toSorted((a, b) => a.version - b.version || a.expiresAtMs - b.expiresAtMs);
     return sorted.slice(Math.floor(all.length / 2)).slice(0, 1);
   });

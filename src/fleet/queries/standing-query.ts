@@ -1,15 +1,15 @@
-// Which releases that hosts run have a standing to what was signed: found by the counters, so that it costs the same however many
-// hosts there are. Owns the name of a release in a condition; what a standing is, core decides.
+// Finds the releases in use that have a given adoption of the signed release. Reads counters, so that the cost does not depend on the
+// number of hosts. Owns the name of a release in a condition; core decides the adoption.
 import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { BundleFilter } from '../../core/fleet/host-filter.js';
 import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
 
-/** In one statement. */
+/** Releases of one statement. */
 const maxReleases = 5000;
 
-/** Of the row of a bundle; no name of a bundle or channel has a slash, digests and serials neither. */
+/** SQL name of the release in a row of a bundle. Unambiguous, because names, digests and serials have no slash. */
 export function releaseName(eb: ExpressionBuilder<Tables, 'host_bundles'>): Expression<string> {
   const parts: readonly Expression<string>[] = [
     eb.ref('host_bundles.channel'),
@@ -24,10 +24,10 @@ export function releaseName(eb: ExpressionBuilder<Tables, 'host_bundles'>): Expr
 }
 
 /**
- * @returns names of the releases with the filter's standing, or undefined where it asks for none
- * @throws USAGE where no repository is read, or too many releases are like this
+ * @returns names of the releases with the adoption that the filter names; undefined if it names none
+ * @throws USAGE if the server follows no repository, or too many releases match
  */
-export async function releasesOf(
+export async function releasesWithStanding(
   db: Kysely<Tables>,
   views: readonly RepositoryView[],
   { standing, bundle, channel, serial }: BundleFilter,

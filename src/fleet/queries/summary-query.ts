@@ -1,7 +1,6 @@
-// The summary of a fleet from its store. Releases and offers come from counters at each look. Hosts by state, version and root have
-// counters too, and silence an index by time; since hosts can invent versions, and all may be silent, these are counted at most once a
-// second, and never for more than a twentieth of the time.
-// Owns what is remembered between two looks; the judgement is core's.
+// Reads the summary of a fleet. Releases and offers come from counters for every summary. Counts by state, version, root and silence
+// are cached: hosts can invent versions, and all hosts may be silent. They are counted at most once a second, and take at most a
+// twentieth of the time. Owns this cache; core decides the findings.
 import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, RepositoryStatus, Role } from '../../core/fleet/answers.js';
 import { filtersToName, summarize } from '../../core/fleet/fleet-summary.js';
@@ -13,7 +12,7 @@ import type { RepositoryViews } from '../repositories/repository-views.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { readHostNames } from './host-names.js';
-import { isCriticalRow, isSilentRow, isUnjudgedRow, readAccepting } from './host-where.js';
+import { hasUnknownLivenessRow, isCriticalRow, isSilentRow, readAccepting } from './host-where.js';
 import { type PastReports, readPastReports } from './past-reports.js';
 import { countReleases } from './release-counts.js';
 import { agreedRoles } from './role-rules.js';
@@ -30,7 +29,7 @@ export interface SummaryQuery {
 
 const slowEveryMs = 1000;
 const slowShare = 20;
-/** Of groups whose hosts are looked at for their first lines. */
+/** Groups for which the lines of their hosts are read. */
 const maxLinedGroups = 20;
 const maxLinedHosts = 200;
 const maxLines = 5;
@@ -65,7 +64,7 @@ export function createSummaryQuery(
   };
 }
 
-/** @returns a reading that is repeated at most once a second, and never for more than a twentieth of the time */
+/** @returns `read` with a cache: it runs at most once a second, and takes at most a twentieth of the time */
 function seldom<T>(clock: Pick<Clock, 'monotonicMs'>, read: () => Promise<T>): () => Promise<T> {
   let last: { readonly facts: Promise<T>; untilMs: number } | undefined;
   return () => {
@@ -150,9 +149,9 @@ async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
     blocked: count(({ state, blocked }) => state === 'accepted' && Number(blocked) === 1),
     critical: await countRows(db, 'writ', (eb) => isCriticalRow(eb, at)),
     silent: await countRows(db, 'writ', (eb) => isSilentRow(eb, at)),
-    unjudged: await countRows(db, 'writ', (eb) => isUnjudgedRow(eb, at)),
+    unjudged: await countRows(db, 'writ', (eb) => hasUnknownLivenessRow(eb, at)),
     cloned: count(({ cloned }) => Number(cloned) === 1),
-    // Of these each has the last word `run`.
+    // Every OPA has the agent state `run`, because it does not announce its end.
     opa: await countRows(db, 'opa', (eb) => eb.and({ state: 'accepted', agent: 'run' })),
   };
 }
@@ -173,7 +172,7 @@ async function countRows(
 
 const maxCriticalReports = 20;
 
-/** What hosts name first is the worst of them. */
+/** @returns the most frequent first findings of critical hosts. Hosts sort findings, the worst first. */
 async function criticalCodesOf(
   db: Db,
   critical: number,
@@ -196,12 +195,12 @@ async function criticalCodesOf(
   return codes.length === 0 ? {} : { criticalCodes: codes.slice(0, 3) };
 }
 
-/** In one word for all: by most of them, so that nobody's claim about its own interval speaks for the fleet. */
+/** Decides for the fleet by the majority, so that a host with a long interval does not decide it. */
 function silenceOf({ accepted, stopped, unjudged }: Slow['hosts']): Slow['silence'] {
   return 2 * unjudged > accepted - stopped ? 'too-early' : 'judged';
 }
 
-/** What those that were heard last agree on: one host with an old copy, or a lie, proves nothing about a key. */
+/** Roles from the hosts with the newest reports, merged: one host with old metadata or a false report must not decide. */
 async function keysOf(db: Db): Promise<Slow['keys']> {
   const rows = await db
     .selectFrom('hosts')
@@ -212,14 +211,14 @@ async function keysOf(db: Db): Promise<Slow['keys']> {
     .orderBy('last_seen_ms', 'desc')
     .limit(20)
     .execute();
-  const said = rows.map(({ report }) => {
+  const reported = rows.map(({ report }) => {
     const { trust = [] } = report === '' ? {} : (JSON.parse(report) as Partial<FleetReport>);
     return trust;
   });
-  return agreedRoles(said).slice(0, maxRows);
+  return agreedRoles(reported).slice(0, maxRows);
 }
 
-/** The groups with most hosts get what those said first, and since when. */
+/** Adds to the largest groups the first lines that their hosts reported, and the time of the first report. */
 async function withLines(db: Db, offers: readonly OfferGroup[], role: Role): Promise<OfferGroup[]> {
   const largest = new Set(offers.toSorted((a, b) => b.hosts - a.hosts).slice(0, maxLinedGroups));
   return Promise.all(
@@ -236,7 +235,7 @@ async function linesOf(db: Db, { bundle, channel, serial, state, code }: OfferGr
     .where('bundle', '=', bundle)
     .where('channel', '=', channel)
     .where('offered_serial', '=', serial)
-    // The very words of the index, which has no row without an offer.
+    // The condition of the partial index of offers.
     .where((eb) => eb('offered_serial', '>', eb.lit(0)))
     .orderBy('offered_at_ms')
     .limit(maxLinedHosts)

@@ -1,5 +1,5 @@
-// What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused, who went by.
-// Hosts outside of the count decide nothing, and the last word of one that is silent is not what it runs now. Owns no verdict, which core/fleet/wait-verdict gives.
+// Counts for a wait from the rows of one bundle and channel: hosts that count, that run the release, that refused it, and that run a
+// later one. Other hosts have no effect, and a silent host does not count as running its last report. core/fleet/wait-verdict decides.
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
 import { countDeliveries, type ReportedHosts } from '../../core/fleet/delivery-state.js';
@@ -13,9 +13,9 @@ export interface WaitQuestion {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
-  /** When the wait began: who was enrolled later does not count. */
+  /** Begin of the wait. Hosts that enrolled later do not count. */
   readonly sinceMs: number;
-  /** Left out of the count: silent for longer than this. */
+  /** Hosts without a report for this time do not count; undefined: all count. */
   readonly exceptSilentMs?: number;
 }
 
@@ -24,10 +24,10 @@ type Condition = ReturnType<Joined['and']>;
 type Members = SelectQueryBuilder<Tables, 'hosts' | 'host_bundles', object>;
 
 const maxListedHosts = 20;
-/** Of a serial: what hosts that lie make more of is not counted. */
+/** Manifests of one serial, because hosts with false reports could invent any number. */
 const maxReleases = 100;
 
-/** @param signed the releases that repositories have signed with this serial: hosts with another one are not on it */
+/** @param signed the releases with this serial that repositories signed; a host with another manifest runs another release */
 export async function readWait(
   db: Kysely<Tables>,
   question: WaitQuestion,
@@ -97,14 +97,14 @@ export async function readWait(
   };
 }
 
-/** Of one host each, and of no two of them at a time: a host that lies takes itself away, and nobody else. */
+/** Matches each host by its own row, so that a host with a false report changes only its own count. */
 function has(eb: Joined, serial: number, manifests: readonly string[]) {
   return eb.and([eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)]);
 }
 
 /**
- * Hosts that have the release, by their last report and whether they are silent now. Without hosts that share a key with a clone,
- * because the other machine may have refused the release.
+ * Groups hosts that run the release by the state in their last report and by silence. Excludes cloned hosts, because the other
+ * machine with the same key may have refused the release.
  */
 async function readGroups(
   reporting: Members,
@@ -136,7 +136,7 @@ async function readGroups(
   }));
 }
 
-/** A driver may give a sum as text. */
+/** Converts sums to numbers, because a database driver may return text. */
 function wholeNumbers<T extends Record<string, number>>(sums: T): T {
   const numbers = Object.entries(sums).map(([name, value]) => [name, Number(value)] as const);
   return Object.fromEntries(numbers) as T;
@@ -150,7 +150,7 @@ function refused(eb: Joined, serial: number) {
   ]);
 }
 
-/** Has a later one, or is offered one before it took this; another repository counts its own serials. */
+/** Matches hosts that run or are offered a later serial of the same repositories; others have their own serials. */
 function later(eb: Joined, serial: number, repositories: readonly string[]) {
   return eb.and([
     eb('host_bundles.serial', '!=', serial),
@@ -182,8 +182,8 @@ function greatest(eb: Joined, of: Condition) {
 }
 
 /**
- * Which release has the serial: the signed one, or the one that most hosts report where no repository has signed it. Hosts of a
- * repository that was read and has no such serial report another one.
+ * Finds the release of the serial: the signed one, or the one that most hosts report if no repository signed it. Hosts of a
+ * followed repository without this serial run another release.
  */
 async function findReleaseManifests(
   reporting: Members,

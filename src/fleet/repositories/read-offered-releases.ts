@@ -1,5 +1,5 @@
-// Reads the signed entry of each bundle and channel from a client whose refresh succeeded. An untrusted delegated role leaves its
-// own channels unread and no other. The client has the rules of trust.
+// Reads the signed entry of each bundle and channel from a client after a successful refresh. An untrusted delegated role makes only
+// its own channels unreadable. The client has the rules of trust.
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import type { SignedEntry } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
@@ -12,7 +12,7 @@ export type ChannelName = Pick<SignedEntry, 'bundle' | 'channel'>;
 
 export interface OfferedReleases {
   readonly entries: readonly OfferedEntry[];
-  /** Channels whose entry could not be read: the known entry stays valid. */
+  /** Channels without a readable entry. Their known entry stays valid. */
   readonly unreadChannels: readonly ChannelName[];
   /** The first error; undefined when every channel was read. */
   readonly firstError?: WritError;

@@ -1,5 +1,5 @@
-// What a new token may be: one rule, whoever asks for it and by whatever door. Owns its schema, which also describes it in the
-// API, and what a schema cannot say. A token that says something that does not go with its kind was meant otherwise.
+// Checks a new token, for the API and the command. Owns the schema, which also describes the API, and the rules that a schema cannot
+// express. Refuses options of another kind of token, because the caller meant something else.
 import { WritError } from '../../core/errors.js';
 import { fleetBounds } from '../../core/fleet/report.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
@@ -7,7 +7,7 @@ import type { NewToken } from '../../core/fleet/token-answers.js';
 import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
 
 const { maxNameLength, maxLabels } = fleetBounds;
-/** Nothing is empty: `--hosts "$UNSET"` would be a token for every name. */
+/** Refuses empty texts, because `--hosts "$UNSET"` would create a token for every name. */
 const text = { type: 'string', minLength: 1, maxLength: maxNameLength, pattern: plainPattern };
 
 export const newTokenSchema = {
@@ -32,7 +32,7 @@ export const newTokenSchema = {
 
 const ofHosts = ['uses', 'hosts', 'labels'] as const;
 
-/** @throws USAGE: what is wrong with it first */
+/** @throws USAGE with the first mistake */
 export function checkNewToken(wanted: NewToken): void {
   if (!validatorOf(newTokenSchema)(wanted)) {
     const [mistake] = everyMistake(newTokenSchema, wanted);

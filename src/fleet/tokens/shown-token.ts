@@ -1,4 +1,4 @@
-// A token as it may be shown: its row in the words of answers, without its digest. Pure.
+// Converts the row of a token to an answer, without its digest. Pure.
 import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { given } from '../../core/given.js';
 import { stateOfToken } from './token-rules.js';

@@ -1,10 +1,10 @@
-// What a token is and what it may: its text, whether it is good now, and whose name it covers. Pure.
+// Rules of tokens: their text, their validity, their role, and the host names that they cover. Pure.
 import type { TokenRow } from '../store/tables.js';
 
 export type TokenKind = TokenRow['kind'];
-export type Role = Exclude<TokenRow['role'], ''>;
+export type TokenRole = Exclude<TokenRow['role'], ''>;
 
-/** A scanner for leaked secrets finds them by these. */
+/** Prefixes by which a scanner for leaked secrets recognizes tokens. */
 export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
   hosts: 'writ_host_',
   people: 'writ_people_',
@@ -13,7 +13,7 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
 
 export type TokenState = 'good' | 'revoked' | 'expired' | 'used-up';
 
-/** `expires_at_ms` 0: never; `uses_left` -1: no bound. */
+/** @param token `expires_at_ms` 0: never expires; `uses_left` -1: no bound */
 export function stateOfToken(
   token: Pick<TokenRow, 'revoked_at_ms' | 'expires_at_ms' | 'uses_left'>,
   nowMs: number,
@@ -23,16 +23,16 @@ export function stateOfToken(
   return token.uses_left === 0 ? 'used-up' : 'good';
 }
 
-const rank: Readonly<Record<Role, number>> = { view: 1, detail: 2, operate: 3 };
+const rank: Readonly<Record<TokenRole, number>> = { view: 1, detail: 2, operate: 3 };
 
-/** `operate` sees what `detail` sees, and `detail` what `view` sees. */
-export function mayAs(role: TokenRow['role'], needed: Role): boolean {
+/** @returns whether the role includes the needed one: `operate` includes `detail`, and `detail` includes `view` */
+export function hasRole(role: TokenRow['role'], needed: TokenRole): boolean {
   return role !== '' && rank[role] >= rank[needed];
 }
 
 /**
- * `*` stands for any number of characters, `?` for one; '' covers every host. In time of the product of the lengths,
- * whatever the pattern: a regular expression could be made to run for years.
+ * Matches a host name: `*` stands for any number of characters, `?` for one; '' covers every host. Takes time of the product of the
+ * lengths for any pattern, because a pattern of an attacker could make a regular expression run without end.
  */
 export function coversHost(pattern: string, host: string): boolean {
   if (pattern === '') return true;

@@ -1,5 +1,5 @@
-// Makes, lists, revokes and looks up tokens. The store holds digests only: who reads the store has no token, and a look by
-// digest says nothing by its time. Each change has its row of audit in the same transaction.
+// Creates, lists, revokes and finds tokens. The store has only digests: a reader of the store gets no token, and the time of a query by
+// digest reveals none. Each change adds its audit entry in the same transaction.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
@@ -12,20 +12,24 @@ import { stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
 
 export interface MadeToken {
   readonly id: string;
-  /** Said once: nothing keeps it. */
+  /** The only copy of the token. It is not stored. */
   readonly token: string;
 }
 
-/** What may be shown of one. */
+/** The columns that may be shown. */
 export type ListedToken = Omit<TokenRow, 'digest'>;
 
-export interface Change {
+export interface AuditedChange {
   readonly who: string;
   readonly nowMs: number;
 }
 
-/** @returns the only copy of the token. @throws USAGE for what no token may be */
-export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: Change): Promise<MadeToken> {
+/** @returns the only copy of the token. @throws USAGE for an invalid token */
+export async function createToken(
+  db: Kysely<Tables>,
+  wanted: NewToken,
+  change: AuditedChange,
+): Promise<MadeToken> {
   checkNewToken(wanted);
   const { who, nowMs } = change;
   const id = randomBytes(6).toString('hex');
@@ -51,7 +55,7 @@ export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: 
   return { id, token };
 }
 
-/** The newest first. */
+/** @returns all tokens, the newest first */
 export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
   const rows = await db
     .selectFrom('tokens')
@@ -62,8 +66,12 @@ export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
   return rows.map(({ digest: _, ...rest }) => rest);
 }
 
-/** Sessions of this token end with it. @throws FLEET_TOKEN_UNKNOWN */
-export async function revokeToken(db: Kysely<Tables>, id: string, { who, nowMs }: Change): Promise<void> {
+/** Revokes a token and ends its sessions. @throws FLEET_TOKEN_UNKNOWN */
+export async function revokeToken(
+  db: Kysely<Tables>,
+  id: string,
+  { who, nowMs }: AuditedChange,
+): Promise<void> {
   await transact(db, async (trx) => {
     const token = await requireToken(trx, id);
     if (token.revoked_at_ms !== 0) return;
@@ -83,7 +91,7 @@ export async function requireToken(
   throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
 }
 
-/** @returns the token's row. @throws FLEET_TOKEN_REFUSED: which of the reasons it is stands in the facts */
+/** @returns the token's row. @throws FLEET_TOKEN_REFUSED with the reason in its facts */
 export async function checkToken(
   db: Kysely<Tables>,
   text: string,
@@ -96,7 +104,7 @@ export async function checkToken(
   return row;
 }
 
-/** @returns undefined for one that is not there, or of another kind */
+/** @returns undefined for an unknown token or one of another kind */
 export async function findToken(
   db: Kysely<Tables>,
   text: string,
@@ -114,8 +122,8 @@ export async function findToken(
 }
 
 /**
- * Takes one use away, in one statement: of two that come at once for the last one, one gets it.
- * @returns false when none is left, or the token was revoked meanwhile
+ * Takes one use of a token in one statement, so that of two concurrent requests only one gets the last use.
+ * @returns false if no use is left, or the token was revoked meanwhile
  */
 export async function takeUse(trx: Kysely<Tables>, id: string): Promise<boolean> {
   const taken = await trx
@@ -135,7 +143,7 @@ export async function takeUse(trx: Kysely<Tables>, id: string): Promise<boolean>
   return taken.numUpdatedRows === 1n;
 }
 
-/** @param kind that the request needs */
+/** @param kind of the token that the request needs */
 export function tokenRefused(state: string, kind: TokenKind): WritError {
   return new WritError('FLEET_TOKEN_REFUSED', `the token is ${state}`, {
     facts: { expected: `a token for ${kind}`, actual: state },
@@ -143,7 +151,7 @@ export function tokenRefused(state: string, kind: TokenKind): WritError {
   });
 }
 
-/** As the store has it: SHA-256, hex. Nothing slower is needed for 32 random bytes. */
+/** @returns the digest in the store: SHA-256, hex. 32 random bytes need no slower digest. */
 export function tokenDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

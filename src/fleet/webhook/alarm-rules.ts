@@ -1,5 +1,5 @@
-// What of a summary is an alarm, and what follows from one look to the next: what began, what ended, what nobody was told yet.
-// Pure. There is no queue: what is to be told is the difference between what is and what was told, so it cannot grow.
+// Decides which findings of a summary are alarms, and which alarms began, ended, or still have to be sent. Pure. There is no queue:
+// pending notifications are the difference between current alarms and sent ones, so that they cannot accumulate.
 import { createHash } from 'node:crypto';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
 import { isNearEnd, knownRoles } from '../../core/fleet/fleet-summary.js';
@@ -7,29 +7,29 @@ import { isoTime } from '../../core/text/iso-time.js';
 import type { AlarmRow } from '../store/tables.js';
 
 export interface Alarm {
-  /** Of the labels: the same alarm has the same. */
+  /** Digest of the labels. It identifies an alarm. */
   readonly fingerprint: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Filter that lists the hosts. */
+  /** Host filter that lists the affected hosts. */
   readonly where: string;
 }
 
 export interface AlarmPlan {
-  /** New, or ended, or back: to be stored before anybody is told. */
+  /** New, ended or resumed alarms, to be stored before they are sent. */
   readonly written: readonly AlarmRow[];
-  /** Fingerprints of what came and went untold. */
+  /** Fingerprints of alarms that ended before they were sent. */
   readonly gone: readonly string[];
-  /** In the order in which they are told. */
+  /** Alarms to send, in this order. */
   readonly untold: readonly AlarmRow[];
 }
 
-/** One host may say of many releases that it refused them: what most hosts say stays. */
+/** Bounds the alarms. Those of most hosts are retained, because one host can report any number of refused releases. */
 const maxAlarms = 500;
-/** What is back within it was never away: a host that swings does not ring twice. */
+/** An alarm that resumes within this time did not end, so that an unstable host does not notify repeatedly. */
 export const resolveAfterMs = 60_000;
 
-/** @returns the alarms of a fleet, the gravest first; an empty fleet has nobody to ring for */
+/** @returns the alarms of a fleet, the most severe first; none for a fleet without hosts */
 export function alarmsOf(summary: FleetSummary): readonly Alarm[] {
   const { findings, fleet } = summary;
   const found = findings
@@ -43,18 +43,18 @@ export function alarmsOf(summary: FleetSummary): readonly Alarm[] {
   return [...known.values()].toSorted((a, b) => gravest(a) - gravest(b)).slice(0, maxAlarms);
 }
 
-type Said = Pick<FleetFinding, 'code' | 'level' | 'text' | 'where'>;
+type AlarmText = Pick<FleetFinding, 'code' | 'level' | 'text' | 'where'>;
 
-function alarm(fleet: string, { code, level, text, where = '' }: Said, more: Alarm['labels']): Alarm {
-  const words = code.toLowerCase().split('_');
-  const name = words.map((word) => (word[0] ?? '').toUpperCase() + word.slice(1)).join('');
+function alarm(fleet: string, { code, level, text, where = '' }: AlarmText, more: Alarm['labels']): Alarm {
+  const parts = code.toLowerCase().split('_');
+  const name = parts.map((part) => (part[0] ?? '').toUpperCase() + part.slice(1)).join('');
   const labels = { alertname: `WritFleet${name}`, severity: level, fleet, ...more };
   const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const fingerprint = createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
   return { fingerprint, labels, text, where };
 }
 
-/** Names of bundles and channels hold neither commas nor equals signs. */
+/** Parses the filter. Names of bundles and channels have neither commas nor equals signs. */
 function labelsOf({ where = '' }: Pick<FleetFinding, 'where'>): Record<string, string> {
   const pairs = where.split(',').map((pair) => pair.split('=') as [string, string?]);
   const shown = pairs.filter(([name]) => ['bundle', 'channel', 'serial'].includes(name));
@@ -69,7 +69,7 @@ function hostsOf(finding: FleetFinding, { offers }: FleetSummary): number {
     .reduce((sum, one) => sum + one.hosts, 0);
 }
 
-/** By role: the words of a finding have the hours in them, which change. */
+/** Makes alarms for each role, because the text of a finding has the remaining hours, which change. */
 function rolesOf(summary: FleetSummary): Alarm[] {
   const { fleet, atMs } = summary;
   return knownRoles(summary).flatMap(({ role, name, expiresAtMs }) => {
@@ -85,7 +85,7 @@ function rolesOf(summary: FleetSummary): Alarm[] {
   });
 }
 
-/** @param summary of now; while a host that is not heard cannot be judged, what was silent stays so */
+/** @param summary the current one; while the liveness of a host is unknown, a stored alarm about silence continues */
 export function planAlarms(stored: readonly AlarmRow[], summary: FleetSummary, nowMs: number): AlarmPlan {
   const now = new Map(alarmsOf(summary).map((one) => [one.fingerprint, one]));
   const known = new Set(stored.map(({ fingerprint }) => fingerprint));
@@ -102,16 +102,16 @@ export function planAlarms(stored: readonly AlarmRow[], summary: FleetSummary, n
   return {
     written: rows.filter((row) => !stored.includes(row) && !isGone(row)),
     gone: rows.filter(isGone).map(({ fingerprint }) => fingerprint),
-    untold: rows.filter((row) => isUntold(row, nowMs)).toSorted((a, b) => a.starts_at_ms - b.starts_at_ms),
+    untold: rows.filter((row) => isPending(row, nowMs)).toSorted((a, b) => a.starts_at_ms - b.starts_at_ms),
   };
 }
 
 function rowOf({ fingerprint, labels, text, where }: Alarm, nowMs: number): AlarmRow {
-  const said = { labels: JSON.stringify(labels), summary: text.slice(0, 500), filter: where };
-  return { fingerprint, ...said, starts_at_ms: nowMs, ends_at_ms: 0, told: '' };
+  const columns = { labels: JSON.stringify(labels), summary: text.slice(0, 500), filter: where };
+  return { fingerprint, ...columns, starts_at_ms: nowMs, ends_at_ms: 0, told: '' };
 }
 
-function isUntold({ told, ends_at_ms: endsAtMs }: AlarmRow, nowMs: number): boolean {
+function isPending({ told, ends_at_ms: endsAtMs }: AlarmRow, nowMs: number): boolean {
   if (endsAtMs === 0) return told === '';
   return told === 'firing' && nowMs - endsAtMs >= resolveAfterMs;
 }

@@ -1,5 +1,5 @@
-// Alarms as Alertmanager tells them to a webhook, version 4 of its format, so that whatever receives from an Alertmanager receives
-// from a fleet server. Pure; the names of members are theirs.
+// Formats alarms like the webhook of Alertmanager, version 4, so that receivers of Alertmanager also accept notifications of a fleet
+// server. Pure; the names of members are those of Alertmanager.
 import type { AlarmRow } from '../store/tables.js';
 import { labelsIn } from './alarm-rules.js';
 
@@ -28,16 +28,16 @@ interface WebhookAlert {
   readonly fingerprint: string;
 }
 
-/** As Go writes a time that is none: of an alert that goes on. */
+/** The zero time of Go, which means that an alert has not ended. */
 const noTime = '0001-01-01T00:00:00Z';
 
-/** @param rows at least one; @param link address of the fleet's page, without a slash at its end */
+/** @param rows at least one; @param link address of the fleet's pages, without a trailing slash */
 export function webhookBody(rows: readonly AlarmRow[], fleet: string, link: string): WebhookBody {
   const alerts = rows.map((row) => alertOf(row, link));
   return {
     version: '4',
     groupKey: `{}:{fleet="${fleet}"}`,
-    // What does not fit is told next.
+    // Alarms that exceed one request are sent in the next one.
     truncatedAlerts: 0,
     status: alerts.some(({ status }) => status === 'firing') ? 'firing' : 'resolved',
     receiver: 'writ-fleet',

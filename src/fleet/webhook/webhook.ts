@@ -1,6 +1,6 @@
-// Tells a receiver what changed: one of several servers does, by a lease, and what was told is in the store, so that a restart
-// repeats nothing. Has a loop of its own, which no report waits for. A receiver that is slow, broken or gone costs one request at
-// a time, each later than the one before. Owns when to look and to try; what is an alarm is alarm-rules'.
+// Notifies a webhook receiver of changed alarms. A lease lets one of several servers do it, and the store records what was sent, so
+// that a restart repeats nothing. Runs in its own loop, so that reports do not wait for it. A slow or failing receiver costs one
+// request at a time, with backoff. Owns the schedule and the retries; alarm-rules.ts decides what is an alarm.
 
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -22,19 +22,19 @@ import { planAlarms } from './alarm-rules.js';
 import { webhookBody } from './webhook-body.js';
 
 export interface WebhookTarget {
-  /** https, or http on this machine. Its path may be a secret: only its origin is ever said. */
+  /** https, or http on this machine. Its path may be a secret, so that logs contain only its origin. */
   readonly url: URL;
-  /** A bearer token, read again at each try. */
+  /** Path of a bearer token. The file is read at each attempt. */
   readonly tokenFile?: string;
-  /** Authorities to trust in place of the system's, PEM; read again at each try. */
+  /** Path of certificate authorities (PEM) that replace those of the system. The file is read at each attempt. */
   readonly caFile?: string;
-  /** Those of the environment by default. */
+  /** Undefined: the proxies of the environment. */
   readonly proxies?: Proxies;
 }
 
 export interface WebhookOptions {
   readonly target: WebhookTarget;
-  /** Address of the fleet's page, for people. */
+  /** Address of the fleet's pages, for links. */
   readonly link: string;
   readonly summary: () => Promise<FleetSummary>;
   readonly clock: Clock;
@@ -43,36 +43,36 @@ export interface WebhookOptions {
   readonly onRequest: (result: 'ok' | 'failed') => void;
 }
 
-const lookEveryMs = 5_000;
+const checkEveryMs = 5_000;
 const leaseMs = 60_000;
 const timeoutMs = 10_000;
 const maxAnswerBytes = 65_536;
 const maxFileBytes = 1_048_576;
-/** In one request: about 100 kB. */
+/** Alarms of one request, about 100 kB. */
 const maxTogether = 100;
 const backoff = { firstMs: 5_000, maxMs: 300_000 };
 
-/** Runs until the signal. */
+/** Runs until the signal aborts. Logs and retries every error. */
 export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOptions): Promise<void> {
   const { clock, log, signal, summary } = options;
   const lease = heldLease(db, clock);
   const retry = { tries: 0, atMs: Number.NEGATIVE_INFINITY };
-  warnOfFiles(options);
+  warnAboutFiles(options);
   while (!signal.aborted) {
     try {
       if (await lease.hold()) {
         const untold = await storeAlarms(db, await summary(), clock.nowMs());
         const isTime = untold.length > 0 && clock.monotonicMs() >= retry.atMs;
-        if (isTime) await tell(untold.slice(0, maxTogether));
+        if (isTime) await notifyReceiver(untold.slice(0, maxTogether));
       }
     } catch (error) {
       log.error({ err: error }, 'the webhook was not looked after');
     }
-    await clock.sleep(lookEveryMs, signal);
+    await clock.sleep(checkEveryMs, signal);
   }
   await lease.release();
 
-  async function tell(rows: readonly AlarmRow[]): Promise<void> {
+  async function notifyReceiver(rows: readonly AlarmRow[]): Promise<void> {
     const body = JSON.stringify(webhookBody(rows, fleetId, options.link));
     const failure = await post(body, options).catch(toWritError);
     if (signal.aborted && failure !== undefined) return;
@@ -80,7 +80,7 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
     if (failure === undefined) {
       retry.tries = 0;
       retry.atMs = Number.NEGATIVE_INFINITY;
-      await noteTold(db, rows);
+      await recordNotified(db, rows);
       const resolved = rows.filter((row) => row.ends_at_ms !== 0).length;
       log.info({ firing: rows.length - resolved, resolved }, 'the webhook was notified');
       return;
@@ -94,8 +94,8 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
   }
 }
 
-/** Before the first alarm, which may be months later. Each try reads the files again. */
-function warnOfFiles({ target, log }: WebhookOptions): void {
+/** Warns at the start about unreadable files, because the first alarm may be months later. */
+function warnAboutFiles({ target, log }: WebhookOptions): void {
   for (const read of [() => tokenOf(target), () => authoritiesOf(target)])
     try {
       read();
@@ -105,7 +105,7 @@ function warnOfFiles({ target, log }: WebhookOptions): void {
     }
 }
 
-/** Taken again when half of it is over, and given back at the end: the next server need not wait. */
+/** A lease that is renewed when half of it is over, and released at the end, so that the next server need not wait. */
 function heldLease(db: Kysely<Tables>, clock: Clock) {
   const holder = randomUUID();
   let untilMs = Number.NEGATIVE_INFINITY;
@@ -120,13 +120,13 @@ function heldLease(db: Kysely<Tables>, clock: Clock) {
       return true;
     },
     release: async (): Promise<void> => {
-      // A store that is away keeps it until it ends.
+      // If the store is unavailable, the lease ends by its time.
       if (untilMs > clock.monotonicMs()) await take(0).catch(() => false);
     },
   };
 }
 
-/** @returns what nobody was told yet; stored before, so that an alarm has begun when it began, whoever asks after a crash */
+/** Stores changed alarms before they are sent, so that they keep their begin after a crash. @returns the alarms to send */
 async function storeAlarms(
   db: Kysely<Tables>,
   summary: FleetSummary,
@@ -147,7 +147,7 @@ async function storeAlarms(
   return untold;
 }
 
-async function noteTold(db: Kysely<Tables>, rows: readonly AlarmRow[]): Promise<void> {
+async function recordNotified(db: Kysely<Tables>, rows: readonly AlarmRow[]): Promise<void> {
   const isResolved = (row: AlarmRow): boolean => row.ends_at_ms !== 0;
   await transactOnce(db, async (trx) => {
     await remove(
@@ -168,7 +168,7 @@ async function remove(trx: Kysely<Tables>, fingerprints: readonly string[]): Pro
     await trx.deleteFrom('alarms').where('fingerprint', '=', fingerprint).execute();
 }
 
-/** @returns why it did not take it; undefined where it did */
+/** @returns the failure; undefined if the receiver accepted the request */
 async function post(body: string, { target, clock, signal }: WebhookOptions): Promise<WritError | undefined> {
   const { url, proxies = createProxies() } = target;
   const token = tokenOf(target);
@@ -184,7 +184,7 @@ async function post(body: string, { target, clock, signal }: WebhookOptions): Pr
   return failed(`it answered ${reply.status}`, given({ retryAfterMs: reply.retryAfterMs }));
 }
 
-/** @throws FLEET_WEBHOOK_FAILED: without its token nothing is sent */
+/** @returns undefined if no token is configured. @throws FLEET_WEBHOOK_FAILED if the file is unreadable; then no request is sent */
 function tokenOf({ tokenFile }: WebhookTarget): string | undefined {
   if (tokenFile === undefined) return undefined;
   const read = readSmallFile(tokenFile, { maxBytes: maxFileBytes });
@@ -192,7 +192,7 @@ function tokenOf({ tokenFile }: WebhookTarget): string | undefined {
   throw failed(`${tokenFile}: ${read.why}`);
 }
 
-/** @throws FLEET_WEBHOOK_FAILED */
+/** @returns undefined: the authorities of the system. @throws FLEET_WEBHOOK_FAILED if the file is unreadable */
 function authoritiesOf({ caFile }: WebhookTarget): string | undefined {
   if (caFile === undefined) return undefined;
   const read = readAuthorityFile(caFile);

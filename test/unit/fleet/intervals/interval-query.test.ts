@@ -1,7 +1,7 @@
 // Pages of a history and the numbers of a release that no host runs any more, of rows as a store has them.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { countPastHosts, readHistory } from '../../../../src/fleet/intervals/interval-query.js';
+import { countPastHosts, readIntervals } from '../../../../src/fleet/intervals/interval-query.js';
 import type { IntervalRow } from '../../../../src/fleet/store/tables.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -26,14 +26,14 @@ describe('readHistory', () => {
   it('names a next page only where there is one', async () => {
     using dir = tempDir(memory());
     await using bench = await storeWith(dir, [{}, {}]);
-    const page = await readHistory(bench.store.db, { of, limit: 2 });
+    const page = await readIntervals(bench.store.db, { of, limit: 2 });
     assert.deepEqual([page.intervals.length, page.next], [2, undefined]);
   });
 
   it('refuses a place whose columns are not those of a row', async () => {
     using dir = tempDir(memory());
     await using bench = await storeWith(dir, [{}]);
-    const read = (place: unknown) => readHistory(bench.store.db, { of, limit: 2, after: cursorOf(place) });
+    const read = (place: unknown) => readIntervals(bench.store.db, { of, limit: 2, after: cursorOf(place) });
     const place = [5, 'key', 'dns', 'stable', 'active', 2, '', ''];
     assert.deepEqual(
       (await read(place)).intervals.map(({ key }) => key),

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HeadVerdict, SignedRelease } from '../../../../src/core/fleet/signed-releases.js';
-import { signInPage } from '../../../../src/fleet/page/doorway.js';
 import { firstScreen } from '../../../../src/fleet/page/first-screen.js';
 import { hostPage } from '../../../../src/fleet/page/host.js';
 import { hostsPage, refusedFilterPage } from '../../../../src/fleet/page/hosts.js';
 import { logPage } from '../../../../src/fleet/page/log.js';
 import { releasePage } from '../../../../src/fleet/page/release.js';
+import { signInPage } from '../../../../src/fleet/page/sign-in.js';
 import { reportOf } from '../../../kit/fleet/fleet-bench.js';
 import { frame, hostDetail, hostileName, hostLine, nowMs, release, summary } from './planted-answers.js';
 

@@ -11,7 +11,7 @@ import { hostDetail, hostLine, summary } from './planted-answers.js';
 const signedIn = { cookie: 'writ_session=good' };
 
 function partsOf(more: Partial<PageParts['queries']> = {}): PageParts {
-  const doors: PageParts['doors'] = {
+  const authentication: PageParts['authentication'] = {
     visitorOf: async ({ headers: { cookie } }) =>
       cookie === signedIn.cookie ? { who: 'token 1', role: 'view', by: 'session' } : undefined,
     signIn: async (token) => {
@@ -36,7 +36,7 @@ function partsOf(more: Partial<PageParts['queries']> = {}): PageParts {
     const { status, body } = errorAnswer(error);
     return { status, ...body };
   };
-  return { clock: fakeClock(), queries, doors, faultOf };
+  return { clock: fakeClock(), queries, authentication, faultOf };
 }
 
 async function within(

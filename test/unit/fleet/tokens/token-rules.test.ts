@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { coversHost, mayAs, stateOfToken } from '../../../../src/fleet/tokens/token-rules.js';
+import { coversHost, hasRole, stateOfToken } from '../../../../src/fleet/tokens/token-rules.js';
 
 describe('a pattern of host names', () => {
   const cases = [
@@ -52,8 +52,8 @@ describe('a token', () => {
   });
 
   it('may what its role may, and nothing without one', () => {
-    const may = (role: Parameters<typeof mayAs>[0]) =>
-      (['view', 'detail', 'operate'] as const).filter((one) => mayAs(role, one));
+    const may = (role: Parameters<typeof hasRole>[0]) =>
+      (['view', 'detail', 'operate'] as const).filter((one) => hasRole(role, one));
     assert.deepEqual(may('view'), ['view']);
     assert.deepEqual(may('detail'), ['view', 'detail']);
     assert.deepEqual(may('operate'), ['view', 'detail', 'operate']);

@@ -1,17 +1,17 @@
-// What stands before the pages: the form that takes a token, and the page that says why there is nothing else to see. Never
-// repeats a token that was typed.
+// The pages without content of the fleet: the sign-in form, the page that reloads itself, and the error page. A typed token is
+// never repeated.
 import { type Frame, renderPage } from './layout.js';
-import { Foreign } from './parts.js';
+import { UntrustedText } from './parts.js';
 
-export interface SignInTry {
-  /** Where it leads to: a path of this server. */
+export interface SignInForm {
+  /** Path on this server that a successful sign-in redirects to. */
   readonly next: string;
-  /** Why the last token was not taken. */
+  /** Why the last token was refused; undefined before the first attempt. */
   readonly refused?: string;
 }
 
 /** @returns the page at `/sign-in` */
-export function signInPage({ next, refused }: SignInTry, frame: Omit<Frame, 'visitor'>): string {
+export function signInPage({ next, refused }: SignInForm, frame: Omit<Frame, 'visitor'>): string {
   return renderPage({
     ...frame,
     title: 'Sign in',
@@ -33,7 +33,7 @@ export function signInPage({ next, refused }: SignInTry, frame: Omit<Frame, 'vis
           <button type="submit">Sign in</button>
           {refused === undefined ? null : (
             <p class="warning" role="alert">
-              <Foreign text={refused} />
+              <UntrustedText text={refused} />
             </p>
           )}
           <p id="token-help" class="quiet">
@@ -53,12 +53,12 @@ export interface Fault {
   readonly hint?: string;
 }
 
-/** @returns a page that asks for its own address again, from here */
-export function comeAgainPage(frame: Frame): string {
+/** @returns a page that requests its own address again, so that the browser sends the cookie */
+export function reloadPage(frame: Frame): string {
   return renderPage({
     ...frame,
     title: 'One moment',
-    comesAgain: true,
+    shouldReload: true,
     children: (
       <p>
         <a href={frame.address}>Go on</a>
@@ -67,7 +67,7 @@ export function comeAgainPage(frame: Frame): string {
   });
 }
 
-/** @returns the page that stands for one that could not be made */
+/** @returns the error page */
 export function faultPage({ status, code, message, hint }: Fault, frame: Frame): string {
   return renderPage({
     ...frame,
@@ -76,7 +76,7 @@ export function faultPage({ status, code, message, hint }: Fault, frame: Frame):
       <>
         <h1>{status === 404 ? 'Not found' : 'Not shown'}</h1>
         <p role="alert">
-          <code>{code}</code> <Foreign text={message} />
+          <code>{code}</code> <UntrustedText text={message} />
         </p>
         {hint === undefined ? null : <p class="quiet">Next: {hint}</p>}
         <p>

@@ -1,4 +1,4 @@
-// What a host is called in one word, and how bad that is: the words of `writ status`, as far as a report says them. Pure.
+// The state of a host as a label, a colour and a sentence, as in `writ status`. Uses only what a report contains. Pure.
 import type { HostBundle, HostDetail, HostLine } from '../../core/fleet/answers.js';
 import { deliveryState } from '../../core/fleet/delivery-state.js';
 import { type FleetReport, isBlocked } from '../../core/fleet/report.js';
@@ -23,18 +23,18 @@ const tones: Readonly<Record<string, Tone>> = {
   blocked: 'critical',
 };
 
-/** @returns `quiet` for a word of a later version */
+/** @returns `quiet` for an unknown state of a later version */
 export function stateTone(state: string): Tone {
   return Object.hasOwn(tones, state) ? (tones[state] ?? 'quiet') : 'quiet';
 }
 
 type Active = Pick<NonNullable<HostBundle['active']>, 'state'>;
-type Known = Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>;
+type ReportAge = Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>;
 
-/** @returns `confirmed`; of the past `confirmed, last report 5 min ago`; of a clone `confirmed on one of two machines` */
+/** @returns `confirmed`; for a silent host `confirmed, last report 5 min ago`; for a clone `confirmed on one of two machines` */
 export function activeText(
   { state }: Active,
-  { presence, lastSeenMs, cloned }: Known,
+  { presence, lastSeenMs, cloned }: ReportAge,
   nowMs: number,
 ): string {
   const present = deliveryState({ state, presence, cloned });
@@ -43,34 +43,34 @@ export function activeText(
   return `${state}, last report ${ageText(nowMs - lastSeenMs)} ago`;
 }
 
-export function activeTone({ state }: Active, { presence, cloned }: Omit<Known, 'lastSeenMs'>): Tone {
+export function activeTone({ state }: Active, { presence, cloned }: Omit<ReportAge, 'lastSeenMs'>): Tone {
   return stateTone(deliveryState({ state, presence, cloned }));
 }
 
-/** @returns what the server knows of it without its own words */
-export function presenceWord({ state, presence }: Pick<HostLine, 'state' | 'presence'>): string {
+/** @returns the host liveness, or the state of a host that is not accepted */
+export function livenessText({ state, presence }: Pick<HostLine, 'state' | 'presence'>): string {
   return state === 'accepted' ? presence : state;
 }
 
-export function presenceTone(host: Pick<HostLine, 'state' | 'presence'>): Tone {
+export function livenessTone(host: Pick<HostLine, 'state' | 'presence'>): Tone {
   if (host.state !== 'accepted') return host.state === 'waiting' ? 'warning' : 'quiet';
   return ({ heard: 'ok', silent: 'critical', stopped: 'quiet', never: 'warning' } as const)[host.presence];
 }
 
-export interface Head {
-  readonly word: string;
+export interface HostHeadline {
+  readonly label: string;
   readonly tone: Tone;
   readonly sentence: string;
 }
 
-/** @returns the first line of `writ status`, of the last report; the worst wins */
-export function headOf(host: HostDetail): Head {
+/** @returns the first line of `writ status`, from the last report; the worst condition decides */
+export function hostHeadline(host: HostDetail): HostHeadline {
   const { report } = host;
-  if (host.state !== 'accepted') return headOfState(host.state);
-  if (host.kind === 'opa') return headOfOpa(host);
+  if (host.state !== 'accepted') return headlineOfState(host.state);
+  if (host.kind === 'opa') return opaHeadline(host);
   if (report === undefined)
-    return { word: 'NEVER HEARD', tone: 'warning', sentence: 'it has not reported yet' };
-  const [word, tone] = wordOf(host, report);
+    return { label: 'NEVER HEARD', tone: 'warning', sentence: 'it has not reported yet' };
+  const [label, tone] = headlineLabel(host, report);
   const active =
     report.generation === undefined ? 'no policy is active' : `generation ${report.generation} is active`;
   const missing = report.groups.reduce(
@@ -79,26 +79,26 @@ export function headOf(host: HostDetail): Head {
   );
   const unconfirmed = missing === 0 ? '' : `, ${counted(missing, 'worker')} not confirmed`;
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
-  return { word, tone, sentence: `${stopped}${active}${unconfirmed}` };
+  return { label, tone, sentence: `${stopped}${active}${unconfirmed}` };
 }
 
-function headOfState(state: 'waiting' | 'retired'): Head {
+function headlineOfState(state: 'waiting' | 'retired'): HostHeadline {
   return state === 'waiting'
-    ? { word: 'WAITING', tone: 'warning', sentence: 'a person has to approve it before it counts' }
-    : { word: 'RETIRED', tone: 'quiet', sentence: 'its key is refused, and it is in no count' };
+    ? { label: 'WAITING', tone: 'warning', sentence: 'a person has to approve it before it counts' }
+    : { label: 'RETIRED', tone: 'quiet', sentence: 'its key is refused, and it is in no count' };
 }
 
-/** The text of an OPA's status is in the table of its bundles. */
-function headOfOpa({ presence, opaBundles = [] }: HostDetail): Head {
+/** The error messages of an OPA are in the table of its bundles. */
+function opaHeadline({ presence, opaBundles = [] }: HostDetail): HostHeadline {
   const failed = opaBundles.filter(({ code }) => code !== undefined).length;
   const sentence = `${counted(opaBundles.length, 'bundle')} reported by OPA, ${failed} with an error`;
-  if (presence === 'silent') return { word: 'SILENT', tone: 'critical', sentence };
+  if (presence === 'silent') return { label: 'SILENT', tone: 'critical', sentence };
   return failed > 0
-    ? { word: 'DEGRADED', tone: 'warning', sentence }
-    : { word: 'REPORTED', tone: 'ok', sentence };
+    ? { label: 'DEGRADED', tone: 'warning', sentence }
+    : { label: 'REPORTED', tone: 'ok', sentence };
 }
 
-function wordOf({ presence }: HostDetail, report: FleetReport): readonly [string, Tone] {
+function headlineLabel({ presence }: HostDetail, report: FleetReport): readonly [string, Tone] {
   if (report.agent === 'stop') return ['STOPPED', 'quiet'];
   if (presence === 'silent') return ['SILENT', 'critical'];
   if (isBlocked(report)) return ['BLOCKED', 'critical'];
