@@ -1,38 +1,38 @@
-// A regular expression of the configuration on a text that somebody else wrote: `(a+)+$` on the wrong forty letters
-// runs for years and would block the whole agent. Owns the bound in time; the texts are the caller's to bound.
+// Tests a regular expression of the configuration on untrusted text within a time limit: `(a+)+$` on forty characters could run for
+// years and block the agent. Owns the bound of time; the caller bounds the text.
 import vm from 'node:vm';
 
-/** `no-verdict` when it would take longer, or needs more memory, than it may. */
+/** `no-verdict`: the test exceeded its bound of time or memory. */
 export type PatternVerdict = 'yes' | 'no' | 'no-verdict';
 
 export interface BoundedPattern {
   test(text: string): PatternVerdict;
-  /** @returns a test for the parts of one text: all together have ten times the time of one, or thousands would add up */
+  /** @returns a test for the parts of one text. All parts together have ten times the time of one text. */
   forParts(): (part: string) => PatternVerdict;
-  /** @returns the line in which the first match begins, at most 200 characters of it; undefined without a match */
+  /** @returns the line in which the first match begins, cut to 200 characters; undefined without a match */
   find(text: string): { readonly line: string } | undefined | 'no-verdict';
 }
 
 const maxTestMs = 100;
-/** Thousands of parts, each with what a start costs, take more than one text. */
+/** More time for parts, because each test has a cost to start. */
 const partsFactor = 10;
 const maxLineCharacters = 200;
-/** Where the time ran out without processor time of this process: the machine was busy, or slept. */
+/** Attempts if the time ran out without processor time of this process, because the machine was busy or suspended. */
 const maxTries = 3;
-/** Two, because one garbage collection during the test can take the whole time. */
+/** Timeouts with processor time of this process. Two, because one garbage collection can take the whole time of a test. */
 const maxOwnTimeouts = 2;
 
 /**
- * `^` and `$` match at lines; `usedMs` is the processor's time that this process has used.
- * @throws SyntaxError when the source is not a regular expression
+ * `^` and `$` match at line ends. `usedMs` returns the processor time of this process in milliseconds.
+ * @throws SyntaxError if the source is not a regular expression
  */
 export function boundedPattern(
   source: string,
   { timeoutMs = maxTestMs, usedMs = processorMs } = {},
 ): BoundedPattern {
-  // Its syntax is judged here: what the context throws is not our SyntaxError.
+  // Check the syntax here, because the context throws a SyntaxError of its own realm.
   new RegExp(source, 'mu');
-  // V8 stops a regular expression only where it stops a whole script.
+  // Run it in a script, because V8 can interrupt a regular expression only together with its script.
   const context = vm.createContext({ source, text: '' });
   vm.runInContext('const pattern = new RegExp(source, "mu")', context);
   const script = new vm.Script('pattern.exec(text)?.index');
@@ -45,7 +45,7 @@ export function boundedPattern(
         const index: unknown = script.runInContext(context, { timeout });
         return typeof index === 'number' ? index : undefined;
       } catch {
-        // What the script throws is an error of that context, or the end of its time: no verdict, either way.
+        // An error of the context and a timeout are both no verdict.
         if (usedMs() - before >= timeout / 2) ownTimeouts += 1;
       }
     }
@@ -81,7 +81,7 @@ function verdictOf(index: number | undefined | 'no-verdict'): PatternVerdict {
 }
 
 function lineAt(text: string, index: number): string {
-  // Not from -1: that counts as 0, where a line end of the first line may be.
+  // Do not search from -1, which means 0, because the text may begin with a line end.
   const start = index === 0 ? 0 : text.lastIndexOf('\n', index - 1) + 1;
   const end = text.indexOf('\n', index);
   return text.slice(start, end === -1 ? undefined : end).slice(0, maxLineCharacters);

@@ -1,19 +1,19 @@
-// Reads what somebody else may have put there: a regular file, bounded, and never a FIFO that hangs its reader for ever; a
-// directory that may be none. Says what it found; which error that is, is the caller's to know. Writes nothing.
+// Reads untrusted files and directories: a regular file within a bound, never a FIFO that blocks the reader; a directory that may be
+// missing. Returns a verdict; the caller chooses the error. Writes nothing.
 import * as fs from 'node:fs';
 import { isSystemError } from '../core/errors.js';
 
 export interface ReadOptions {
   readonly maxBytes: number;
-  /** A symbolic link in place of the file; `followed` by default. */
+  /** How to treat a symbolic link; `followed` by default. */
   readonly links?: 'followed' | 'refused';
 }
 
 export type ReadVerdict =
   | { readonly kind: 'read'; readonly bytes: Buffer }
-  /** Nothing has this name. */
+  /** The path does not exist. */
   | { readonly kind: 'absent'; readonly why: 'ENOENT' | 'ENOTDIR' }
-  /** `because` for programs; `why` for people: the errno name, or what it is not. */
+  /** `because` is for programs; `why` is a text: the errno name, or the broken condition. */
   | {
       readonly kind: 'refused';
       readonly because: 'not-regular' | 'too-long' | 'system';
@@ -21,7 +21,7 @@ export type ReadVerdict =
       readonly cause?: unknown;
     };
 
-/** @returns the content of the file, whole, or why not; never throws an error of the system */
+/** @returns the whole content of the file, or the reason why not; never throws an error of the system */
 export function readSmallFile(path: string, options: ReadOptions): ReadVerdict {
   const { maxBytes } = options;
   return readRegular(path, options, (descriptor, { size }) => {
@@ -31,7 +31,7 @@ export function readSmallFile(path: string, options: ReadOptions): ReadVerdict {
   });
 }
 
-/** @returns the last `maxBytes` of the file, or all of a shorter one, or why not; for logs, of which the end is news */
+/** @returns the last `maxBytes` of the file, or the reason why not; for logs. Never throws an error of the system */
 export function readFileEnd(path: string, options: ReadOptions): ReadVerdict {
   const { maxBytes } = options;
   return readRegular(path, options, (descriptor, { size }) => {
@@ -59,7 +59,7 @@ function readRegular(
     if (!isSystemError(cause)) throw cause;
     const { code = 'unknown error' } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'absent', why: code };
-    // A socket; a link to itself.
+    // The path is a socket, or a link to itself.
     if (code === 'ENXIO' || (code === 'ELOOP' && links === 'followed')) return notRegular;
     return { kind: 'refused', because: 'system', why: code, cause };
   }
@@ -71,9 +71,9 @@ const leastChunkBytes = 4096;
 const maxChunkBytes = 65_536;
 
 /**
- * The size is not believed: a file may grow while it is read, and those of /proc have none. It only sizes the first chunk: an
- * agent at rest reads hundreds of small files in a minute.
- * @param from position of the first byte; null from where the descriptor is
+ * Reads up to a bound. The size of the file only chooses the first buffer: a file may grow meanwhile, and files of /proc report 0. An
+ * idle agent reads hundreds of small files a minute.
+ * @param from position of the first byte; null: the position of the descriptor
  */
 function readUpTo(
   descriptor: number,
@@ -95,7 +95,7 @@ function readUpTo(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** @returns how many bytes were read: fewer than the buffer takes at the end of the file alone */
+/** @returns how many bytes were read; fewer than the size of the buffer only at the end of the file */
 function fill(descriptor: number, buffer: Buffer, from: number | null): number {
   let done = 0;
   while (done < buffer.length) {
@@ -107,7 +107,7 @@ function fill(descriptor: number, buffer: Buffer, from: number | null): number {
   return done;
 }
 
-/** @returns what has this name, a link itself included; undefined for nothing, also where a part of the path is not a directory */
+/** @returns the stats of the path, of a link itself; undefined if it does not exist or a parent is not a directory */
 export function lstatIfPresent(path: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(path, { throwIfNoEntry: false });
@@ -117,13 +117,13 @@ export function lstatIfPresent(path: string): fs.Stats | undefined {
   }
 }
 
-/** @returns what is in a directory, sorted; nothing where there is none, or something else in its place */
+/** @returns the entries of a directory, sorted; empty if it does not exist or is not a directory */
 export function listEntries(path: string): fs.Dirent[] {
   const entries = orNone(() => fs.readdirSync(path, { withFileTypes: true }));
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** As listEntries, by the bytes of the whole path: a name that is not UTF-8 read as text is the name of nobody. */
+/** Like listEntries, with each path in bytes, because a name that is not UTF-8 does not survive a conversion to text. */
 export function listPaths(path: string): { readonly name: string; readonly path: Buffer }[] {
   const names = orNone(() => fs.readdirSync(path, { encoding: 'buffer' }));
   return names.map((name) => ({

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { defaultArchiveLimits } from '../../core/limits.js';
-import { letOthersRun } from '../../platform/time/clock.js';
+import { yieldToEventLoop } from '../../platform/time/clock.js';
 
 export interface TreeNode {
   /** Relative to the root, with `/`. A path with U+FFFD, which no signed path has, may not be the name on disk. */
@@ -33,7 +33,7 @@ export async function* walkTree(root: string): AsyncGenerator<TreeNode> {
       if (stats.isDirectory() && isSignablePath(path)) pending.push(`${path}/`);
       yield { path, stats };
       count += 1;
-      if (count % nodesPerPause === 0) await letOthersRun();
+      if (count % nodesPerPause === 0) await yieldToEventLoop();
     }
   }
 }

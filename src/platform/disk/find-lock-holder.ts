@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { given } from '../../core/given.js';
 import { listPids, listProcNames, readCommand, readProcLink, readProcText } from '../process/proc-files.js';
 import { findProcess } from '../process/processes.js';
-import { letOthersRun } from '../time/clock.js';
+import { yieldToEventLoop } from '../time/clock.js';
 
 /** The note that a holder writes into the lock file, for people and for the next process that wants the lock. */
 export interface LockNote {
@@ -124,7 +124,7 @@ async function findHolders(file: LockFile): Promise<LockProcess[]> {
   const found: LockProcess[] = [];
   let left = maxLinks;
   for (const [index, pid] of listPids(file.proc).entries()) {
-    if (index % pidsPerPause === 0) await letOthersRun();
+    if (index % pidsPerPause === 0) await yieldToEventLoop();
     const { holds, links } = inspectProcess(pid, file);
     const process = holds ? readLockProcess(pid, file.proc) : undefined;
     if (process !== undefined) found.push(process);

@@ -15,7 +15,7 @@ import {
 } from '../../core/protocol/socket-protocol.js';
 import { chooseServiceCommands, type ServiceCommands } from '../../core/status/agent-service.js';
 import { requireSafePath, trustedOwners } from '../disk/safe-path.js';
-import { type Clock, letOthersRun } from '../time/clock.js';
+import { type Clock, yieldToEventLoop } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
 
@@ -154,8 +154,8 @@ async function answeredInTime<T>(
     if (signal.aborted) throw interrupted();
     // After this process was stopped or starved, the timer fires before the data in the socket is read. Wait for the rest of
     // this turn of the event loop and a whole one, so that all received data has been read.
-    await letOthersRun();
-    await letOthersRun();
+    await yieldToEventLoop();
+    await yieldToEventLoop();
     throw unreachable('silent', `${what} for ${timeoutMs / 1000} s`, options);
   });
   try {

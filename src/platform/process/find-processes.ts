@@ -7,7 +7,7 @@ import { given } from '../../core/given.js';
 import type { FileLocation, GenerationUser, Mount } from '../../core/status/mount-table.js';
 import { findCollectableDirectory, locateFile, parseMountInfo } from '../../core/status/mount-table.js';
 import { readSmallFile } from '../read-file.js';
-import { type Clock, letOthersRun } from '../time/clock.js';
+import { type Clock, yieldToEventLoop } from '../time/clock.js';
 import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
 
 export type UserSearchLimits = Readonly<typeof defaultSearchLimits>;
@@ -99,7 +99,7 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: GenerationUse
       const nowMs = clock.monotonicMs();
       if (entries > limits.maxEntries || nowMs - begunMs > limits.maxMs) walk.complete = false;
       if (nowMs - sliceBegunMs > sliceMs) {
-        await letOthersRun();
+        await yieldToEventLoop();
         sliceBegunMs = clock.monotonicMs();
       }
       return walk.complete;

@@ -1,6 +1,6 @@
 // Finds the processes that have a socket open, by a walk over /proc. Bounded in descriptors and time, with pauses for the event
 // loop. The caller decides which of several processes serves.
-import { type Clock, letOthersRun } from '../time/clock.js';
+import { type Clock, yieldToEventLoop } from '../time/clock.js';
 import { listPids, listProcNames, readProcLink } from './proc-files.js';
 import { findProcess, type ProcessInfo } from './processes.js';
 
@@ -34,7 +34,7 @@ export async function findSocketHolders(
   let isComplete = true;
   for (const pid of listPids('/proc')) {
     if (clock.monotonicMs() > sliceEndMs) {
-      await letOthersRun();
+      await yieldToEventLoop();
       sliceEndMs = clock.monotonicMs() + sliceMs;
     }
     const { names, why } = listProcNames(`/proc/${pid}/fd`);

@@ -1,9 +1,9 @@
-// How many connections one address may hold at a time, so that one client leaves room for the others. None is counted of
-// addresses that stand for many: loopback, and the proxies that were named. Owns the counts, and reads no byte.
+// Bounds the connections of one address, so that one client leaves connections for the others. Does not count addresses that stand
+// for many clients: loopback, and configured proxies. Owns the counts; reads no data.
 import { BlockList, isIPv6, type Socket } from 'node:net';
 
 export interface Admission {
-  /** True for a connection that may stay: it is counted until it closes. */
+  /** @returns whether the connection is accepted; an accepted one is counted until it closes */
   admits(socket: Socket): boolean;
 }
 
@@ -27,7 +27,7 @@ export function createAdmission(maxPerAddress: number, uncounted: BlockList): Ad
   };
 }
 
-/** @param proxies addresses of which each brings the connections of many clients */
+/** @param proxies addresses that each forward connections of many clients */
 export function uncountedAddresses(proxies: readonly string[]): BlockList {
   const list = new BlockList();
   list.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -36,7 +36,7 @@ export function uncountedAddresses(proxies: readonly string[]): BlockList {
   return list;
 }
 
-/** Who is behind an address: of IPv6 the first 64 bits, for the others are as many as one client wants to have. */
+/** Identifies the client of an address. For IPv6 by the first 64 bits, because one client can use all addresses below them. */
 export function clientOf(address: string): string {
   const plain = address.replace(/%.*$/, '');
   if (!isIPv6(plain)) return plain;

@@ -1,17 +1,17 @@
-// The places of all connections: who is idle, who has not said what it wants, who is answered and how fast it takes that. When
-// all are taken, a newcomer gets the place of who only keeps one. Owns the places, and reads no byte.
+// Tracks all connections: idle ones, ones with an incomplete request, and ones with a response and its rate. When all connections are
+// in use, a new one displaces the connection that has been idle for the longest time. Owns the connections; reads no data.
 import type { Socket } from 'node:net';
-import { beginPace, judgePace, type Pace } from './pace-rules.js';
+import { beginPace, type ConnectionPace, judgePace } from './pace-rules.js';
 import type { ServerLimits } from './server-limits.js';
 
 export interface Connections {
-  /** @returns false where all places are taken, and each by an answer that is on its way */
+  /** @returns false if the maximum is reached and each connection has an active response */
   take(socket: Socket): boolean;
-  /** @param socket the one that was taken, or TLS on it */
+  /** @param socket the accepted one, or the TLS socket on it */
   answerBegun(socket: Socket): void;
   answerEnded(socket: Socket): void;
-  /** Ends whoever takes nothing of its answer, or too little. @param elapsedMs since the last look */
-  look(elapsedMs: number): void;
+  /** Closes connections with clients that do not read their response, or too slowly. @param elapsedMs since the last check */
+  checkPace(elapsedMs: number): void;
   destroyAll(): void;
 }
 
@@ -22,19 +22,19 @@ export interface ConnectionsOptions {
 
 interface Connection {
   readonly socket: Socket;
-  /** Kept: a socket that is closed has no address any more. */
+  /** Stored, because a closed socket has no address any more. */
   readonly peer: string;
-  /** The socket, or TLS on it; absent before the first request. */
+  /** The socket of the requests: the accepted one or the TLS socket on it; absent before the first request. */
   asking?: Socket;
-  answersUnderWay: number;
-  /** What had been read when the last answer was out: more is a next request. Absent before the first answer. */
+  openAnswers: number;
+  /** Bytes that had been read at the end of the last response. More bytes are the next request. Absent before the first response. */
   readWhenIdle?: number;
-  pace: Pace;
+  pace: ConnectionPace;
 }
 
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
-  // Whom requests come from: TLS on a connection is another socket, and its address is asked for once.
+  // Connections by the socket of their requests. TLS has its own socket, whose address is read only once.
   const bySocket = new Map<Socket, Connection>();
   const queues = createQueues();
   const connectionOf = (socket: Socket): Connection | undefined => {
@@ -49,10 +49,10 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
   const leave = (connection: Connection): void => {
     queues.remove(connection);
     if (connection.asking !== undefined) bySocket.delete(connection.asking);
-    // The client may have a new connection from the same port by now.
+    // Keep a newer connection from the same port of the client.
     if (open.get(connection.peer) === connection) open.delete(connection.peer);
   };
-  const makeRoom = (): boolean => {
+  const displaceOldest = (): boolean => {
     const longest = queues.first();
     if (longest === undefined) return false;
     leave(longest);
@@ -60,23 +60,23 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
     longest.socket.destroy();
     return true;
   };
-  const lookAt = (connection: Connection, elapsedMs: number): void => {
-    const { socket, answersUnderWay, pace } = connection;
+  const checkConnection = (connection: Connection, elapsedMs: number): void => {
+    const { socket, openAnswers, pace } = connection;
     const verdict = judgePace(pace, movedBytes(connection), elapsedMs, limitsOf(connection, limits));
     if (verdict.kind === 'too-slow') {
       leave(connection);
-      if (answersUnderWay > 0) onEnded(socket, 'slow');
-      // With a reset: what waits in the kernel for a client that takes nothing would be held on.
+      if (openAnswers > 0) onEnded(socket, 'slow');
+      // Reset it, because otherwise the kernel keeps the unread data of a client that does not read.
       socket.resetAndDestroy();
       return;
     }
     connection.pace = verdict.pace;
-    if (answersUnderWay > 0) queues.setStalled(connection, verdict.pace.quietMs >= limits.giveWayAfterMs);
+    if (openAnswers > 0) queues.setStalled(connection, verdict.pace.quietMs >= limits.displaceAfterMs);
   };
   return {
     take: (socket) => {
-      if (open.size >= limits.maxConnections && !makeRoom()) return false;
-      const connection = { socket, peer: peerOf(socket), answersUnderWay: 0, pace: beginPace(0) };
+      if (open.size >= limits.maxConnections && !displaceOldest()) return false;
+      const connection = { socket, peer: peerOf(socket), openAnswers: 0, pace: beginPace(0) };
       open.set(connection.peer, connection);
       queues.asking.add(connection);
       socket.once('close', () => leave(connection));
@@ -85,22 +85,22 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
     answerBegun: (socket) => {
       const connection = connectionOf(socket);
       if (connection === undefined) return;
-      connection.answersUnderWay += 1;
+      connection.openAnswers += 1;
       queues.remove(connection);
       connection.pace = beginPace(movedBytes(connection));
     },
     answerEnded: (socket) => {
       const connection = connectionOf(socket);
       if (connection === undefined) return;
-      connection.answersUnderWay -= 1;
-      if (connection.answersUnderWay > 0) return;
+      connection.openAnswers -= 1;
+      if (connection.openAnswers > 0) return;
       queues.remove(connection);
       queues.keptAlive.add(connection);
       connection.readWhenIdle = connection.socket.bytesRead;
       connection.pace = beginPace(movedBytes(connection));
     },
-    look: (elapsedMs) => {
-      for (const connection of [...open.values()]) lookAt(connection, elapsedMs);
+    checkPace: (elapsedMs) => {
+      for (const connection of [...open.values()]) checkConnection(connection, elapsedMs);
     },
     destroyAll: () => {
       for (const { socket } of open.values()) socket.destroy();
@@ -108,7 +108,7 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
   };
 }
 
-/** Who may be sent away, in the order in which they are; each queue the longest first. */
+/** Connections that may be displaced, in this order of queues; in each queue the longest idle one first. */
 function createQueues() {
   const keptAlive = new Set<Connection>();
   const asking = new Set<Connection>();
@@ -123,7 +123,7 @@ function createQueues() {
       for (const queue of all) queue.delete(one);
     },
     first: (): Connection | undefined => {
-      // What came or went since the last look is seen here: the parser of HTTP has the sockets to itself.
+      // Detect progress since the last check here, because the HTTP parser owns the sockets and reports none.
       for (const one of keptAlive) {
         if (one.socket.bytesRead === one.readWhenIdle) break;
         keptAlive.delete(one);
@@ -139,23 +139,23 @@ function createQueues() {
   };
 }
 
-/** The same for a socket and for TLS on it. */
+/** Identifies a connection. Equal for a socket and the TLS socket on it. */
 function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
-/** What an answer moves is what the kernel has taken of it: requests sent meanwhile are no sign that it is read. */
-function movedBytes({ socket, answersUnderWay }: Connection): number {
-  return answersUnderWay > 0 ? takenBytes(socket) : takenBytes(socket) + socket.bytesRead;
+/** Bytes that show progress. For a response only those that the kernel accepted: further requests do not show that it is read. */
+function movedBytes({ socket, openAnswers }: Connection): number {
+  return openAnswers > 0 ? takenBytes(socket) : takenBytes(socket) + socket.bytesRead;
 }
 
 function takenBytes(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength;
 }
 
-/** Little is no fault where no answer is under way. */
-function limitsOf({ answersUnderWay, readWhenIdle }: Connection, limits: ServerLimits): ServerLimits {
-  if (answersUnderWay > 0) return limits;
+/** A connection without an active response has no minimum throughput. */
+function limitsOf({ openAnswers, readWhenIdle }: Connection, limits: ServerLimits): ServerLimits {
+  if (openAnswers > 0) return limits;
   const idleTimeoutMs = readWhenIdle === undefined ? limits.idleTimeoutMs : limits.keepAliveTimeoutMs;
   return { ...limits, idleTimeoutMs, minBytesPerWindow: 0 };
 }

@@ -1,37 +1,37 @@
-// The sockets: plain or TLS, with every bound that stands before a request is understood.
-// Knows nothing of what is served, and makes one server an address.
+// Listening sockets, plain or TLS, with all bounds that apply before a request is parsed. Independent of what is served. Creates one
+// server for each address.
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from '../time/clock.js';
 import { createAdmission } from './admission.js';
-import { answerInTurn, type Turns } from './answer-in-turn.js';
+import { answerInOrder, type OrderedAnswers } from './answer-in-order.js';
 import { type Connections, createConnections } from './connections.js';
 import type { RefusedConnection } from './refused-connection.js';
 import type { ServerLimits } from './server-limits.js';
 
 export interface Listener {
-  /** One that does not listen yet. */
+  /** @returns a server that does not listen yet */
   createServer(handler: http.RequestListener): Server;
-  /** New connections get this certificate; those that are open keep theirs. */
+  /** Uses another certificate for new connections. Open ones keep theirs. */
   replaceTls(tls: SecureContextOptions): void;
-  /** True while an answer is under way on this connection. */
+  /** @returns whether a response is incomplete on this connection */
   isAnswering(socket: Socket): boolean;
-  /** Until the signal: ends connections on which nothing moves, or too little. */
+  /** Closes idle and too slow connections until the signal aborts. */
   watchPace(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, signal: AbortSignal): Promise<void>;
-  /** Ends every connection, whatever it is doing. */
+  /** Closes every connection at once. */
   destroyConnections(): void;
 }
 
 export interface ListenerOptions {
   readonly limits: ServerLimits;
-  /** Addresses that may hold as many connections as there are. */
+  /** Addresses without a bound of their own. */
   readonly uncounted: BlockList;
   readonly onRefused: (refused: RefusedConnection) => void;
-  /** Left out: no request has a body that anybody reads. */
+  /** Undefined: the handler reads no bodies. */
   readonly bodies?: 'read';
-  /** Left out for plain HTTP. */
+  /** Undefined: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
 }
 
@@ -40,30 +40,30 @@ export type Server = http.Server | https.Server;
 export function createListener(options: ListenerOptions): Listener {
   const { limits, uncounted, onRefused, tls, bodies } = options;
   const admission = createAdmission(limits.maxConnectionsPerAddress, uncounted);
-  // One for each address that is listened on.
+  // One server for each listening address.
   const servers: Server[] = [];
-  const turns: Turns[] = [];
-  const tell =
+  const turns: OrderedAnswers[] = [];
+  const reportRefusal =
     (reason: RefusedConnection['reason']) =>
     ({ remoteAddress: remote = '' }: Socket): void =>
       onRefused({ reason, remote });
-  const connections = createConnections({ limits, onEnded: (socket, why) => tell(why)(socket) });
+  const connections = createConnections({ limits, onEnded: (socket, why) => reportRefusal(why)(socket) });
   const admit = (socket: Socket): boolean => {
     if (!admission.admits(socket)) {
-      tell('address')(socket);
+      reportRefusal('address')(socket);
       refuse(socket, tls === undefined ? tooMany : '');
       return false;
     }
     if (connections.take(socket)) return true;
-    tell('connections')(socket);
+    reportRefusal('connections')(socket);
     socket.destroy();
     return false;
   };
   return {
     createServer: (handler) => {
-      const inTurn = answerInTurn(handler, {
+      const inTurn = answerInOrder(handler, {
         maxWaiting: limits.maxWaitingRequests,
-        onExcess: tell('pipelining'),
+        onExcess: reportRefusal('pipelining'),
         onBegun: connections.answerBegun,
         onEnded: connections.answerEnded,
       });
@@ -84,31 +84,31 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
-interface Watching {
+interface WatchOptions {
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly signal: AbortSignal;
   readonly idleTimeoutMs: number;
 }
 
-const looksPerTimeout = 12;
+const checksPerTimeout = 12;
 
 /**
- * Not by Node's timeouts of a socket: they give a second one to a client that read anything of what was pending, and know no
- * rate.
+ * Replaces Node's socket timeouts, which restart when a client reads a single byte of the pending data, and have no minimum
+ * throughput.
  */
 async function watchPace(
   connections: Connections,
-  { clock, signal, idleTimeoutMs }: Watching,
+  { clock, signal, idleTimeoutMs }: WatchOptions,
 ): Promise<void> {
-  const everyMs = idleTimeoutMs / looksPerTimeout;
-  let lookedAtMs = clock.monotonicMs();
+  const everyMs = idleTimeoutMs / checksPerTimeout;
+  let checkedAtMs = clock.monotonicMs();
   for (;;) {
     await clock.sleep(everyMs, signal);
     if (signal.aborted) return;
     const nowMs = clock.monotonicMs();
-    // A machine that slept gave nobody this time to read.
-    connections.look(Math.min(nowMs - lookedAtMs, everyMs * 2));
-    lookedAtMs = nowMs;
+    // After a suspend of this machine, do not count the time in which clients could not read.
+    connections.checkPace(Math.min(nowMs - checkedAtMs, everyMs * 2));
+    checkedAtMs = nowMs;
   }
 }
 
@@ -128,9 +128,9 @@ function createServer(
     tls === undefined
       ? http.createServer(options, listener)
       : https.createServer({ ...options, ...tls, handshakeTimeout: limits.tlsHandshakeTimeoutMs }, listener);
-  // Node would answer an Expect by itself, out of turn.
+  // Node itself would answer an unknown Expect header, out of order.
   server.on('checkExpectation', listener);
-  // One more than is taken, so that too many are seen: Node leaves out what comes behind, and says nothing.
+  // Parse one header more than allowed to detect excess headers, because Node drops further ones without an error.
   server.maxHeadersCount = limits.maxHeaders + 1;
   return server;
 }
@@ -142,7 +142,7 @@ function continueThen(listener: http.RequestListener): http.RequestListener {
   };
 }
 
-/** Neither parser nor TLS sees a connection that is not let in. */
+/** Checks each connection before the parser and TLS get it. */
 function admitOnly(server: Server, admit: (socket: Socket) => boolean): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
@@ -156,6 +156,6 @@ const tooMany =
 
 function refuse(socket: Socket, answer: string): void {
   socket.on('error', () => undefined);
-  // Written or not: who is refused holds nothing.
+  // Destroy the socket whether or not the response was written, so that a refused client holds no resources.
   socket.end(answer, () => socket.destroy());
 }

@@ -1,13 +1,13 @@
-// The wish to reload, however often it comes: one reload runs, and at most one waits, for whatever came while it did is seen by
-// the next one. Owns the order alone; what a reload is, and what becomes of its failure, is the caller's.
+// Merges requests to reload: one reload runs, and at most one waits, because it covers all requests during the first. Owns only the
+// order; the caller handles failures.
 import type { Clock } from '../time/clock.js';
 
 export interface MergedReloads {
-  /** Someone wishes it: now, or once more behind the one that runs. */
+  /** Starts a reload now, or one more after the running one. */
   request(): void;
 }
 
-/** Between two reloads requests are answered: who asks for a thousand of them gets ten a second. */
+/** Pause between two reloads, in which requests are answered: at most ten reloads a second. */
 const pauseMs = 100;
 
 /** @param reload never throws */

@@ -1,4 +1,4 @@
-// The life of a server's address: it listens or says why not, and it ends within its deadline, whatever its clients do.
+// Starts to listen on an address, or fails with the reason, and closes a server within a deadline, whatever its clients do.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -8,12 +8,12 @@ import type { Listener, Server } from './listener.js';
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** Left out for plain HTTP. */
+  /** Undefined: plain HTTP. */
   readonly tls?: unknown;
 }
 
 /**
- * @param end what was begun for the server, where it does not come to listen
+ * @param end releases the resources of the server if it cannot listen
  * @returns its URL, without a slash at the end
  * @throws WritError LISTEN_FAILED
  */
@@ -37,7 +37,7 @@ export async function listen(
   return `${tls === undefined ? 'http' : 'https'}://${authority}:${bound}`;
 }
 
-/** Takes nothing new, lets what is under way finish until the deadline, then cuts it off; at once where it never listened. */
+/** Refuses new connections, waits for active requests until the deadline, then closes all. At once if it never listened. */
 export async function closeWithin(
   server: Server,
   listener: Listener,

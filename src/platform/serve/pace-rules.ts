@@ -1,34 +1,36 @@
-// Whether a client still takes its answer: how long nothing moved, and how little did. Counts the time it was given and reads no
-// clock, so that a machine that slept, or was busy, is not held against anybody. Pure.
+// Decides whether a client reads its response fast enough: how long no byte moved, and how few moved in a window. The caller passes the
+// elapsed time, so that a suspend or an overload of this machine does not count against clients. Pure.
 
 export interface PaceLimits {
-  /** Nothing at all moves for so long. */
+  /** Longest time without a single byte. */
   readonly idleTimeoutMs: number;
-  /** Over so long an answer has to move by minBytesPerWindow. */
+  /** Time in which a response must move by minBytesPerWindow. */
   readonly slowWindowMs: number;
   readonly minBytesPerWindow: number;
 }
 
-export interface Pace {
-  /** As it was counted at the last look. */
+export interface ConnectionPace {
+  /** Count of bytes at the last check. */
   readonly movedBytes: number;
   readonly quietMs: number;
   readonly windowMs: number;
   readonly windowBytes: number;
 }
 
-export type PaceVerdict = { readonly kind: 'goes-on'; readonly pace: Pace } | { readonly kind: 'too-slow' };
+export type PaceVerdict =
+  | { readonly kind: 'goes-on'; readonly pace: ConnectionPace }
+  | { readonly kind: 'too-slow' };
 
-export function beginPace(movedBytes: number): Pace {
+export function beginPace(movedBytes: number): ConnectionPace {
   return { movedBytes, quietMs: 0, windowMs: 0, windowBytes: 0 };
 }
 
 /**
- * @param movedBytes of the connection since its beginning
- * @param elapsedMs since the last look
+ * @param movedBytes of the connection since it was opened
+ * @param elapsedMs since the last check
  */
 export function judgePace(
-  pace: Pace,
+  pace: ConnectionPace,
   movedBytes: number,
   elapsedMs: number,
   limits: PaceLimits,
@@ -39,7 +41,7 @@ export function judgePace(
   if (quietMs >= limits.idleTimeoutMs) return { kind: 'too-slow' };
   if (windowMs < limits.slowWindowMs)
     return { kind: 'goes-on', pace: { movedBytes, quietMs, windowMs, windowBytes } };
-  // Who takes one byte before each end of the idle time would have its place, and its file, for ever.
+  // Without this, a client that reads one byte before each idle timeout would hold its connection and file forever.
   if (windowBytes < limits.minBytesPerWindow) return { kind: 'too-slow' };
   return { kind: 'goes-on', pace: { ...beginPace(movedBytes), quietMs } };
 }

@@ -1,12 +1,12 @@
-// Why a connection was closed: for a bound, and not for what it asked. Words only, for logs and counters.
+// Reasons for which a connection is closed by a bound, independent of its request. For logs and counters.
 
 /**
- * `connections`: all places are taken; `address`: too many of one address; `pipelining`: requests that did not wait for an
- * answer; `displaced`: it only kept a place that somebody else needed; `slow`: it took nothing of its answer, or too little.
+ * `connections`: the maximum is reached; `address`: too many of one address; `pipelining`: too many requests before their responses;
+ * `displaced`: idle when another client needed a connection; `slow`: its client did not read the response, or too slowly.
  */
 export const refusalReasons = ['connections', 'address', 'pipelining', 'displaced', 'slow'] as const;
 
-/** One that was closed for a bound, and not for what it asked. */
+/** A connection that a bound closed, independent of its request. */
 export interface RefusedConnection {
   readonly reason: (typeof refusalReasons)[number];
   readonly remote: string;

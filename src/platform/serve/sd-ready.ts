@@ -1,5 +1,5 @@
-// Tells the service manager what the server is: ready when it listens, reloads, the end; and pings its watchdog as long as
-// its event loop goes round. Never delays a request.
+// Notifies the service manager of the state of a server: ready when it listens, reloading, stopping. Pings its watchdog while the event
+// loop runs. Never delays a request.
 
 import { monotonicUsec, type Notifier } from '../telemetry/sd-notify.js';
 import { runWatchdog } from '../telemetry/watchdog.js';
@@ -8,21 +8,21 @@ import type { Clock } from '../time/clock.js';
 export interface ServerManager {
   listening(url: string): void;
   /**
-   * Resolves when the manager has been told.
-   * @param reload what it does; a failure is told, and thrown on
+   * Notifies of a reload. Resolves after the notification.
+   * @param reload runs the reload; its error is reported and rethrown
    */
   reloading(reload: () => void): Promise<void>;
   stopping(): void;
-  /** Resolves when the last word is out. */
+  /** Resolves when the last notification is sent. */
   end(): Promise<void>;
 }
 
-/** @param notifier left out when no service manager wants to hear of the server */
+/** @param notifier undefined without a service manager */
 export function notifyManagerOfServer(
   notifier: Notifier | undefined,
   clock: Pick<Clock, 'sleep'>,
 ): ServerManager {
-  if (notifier === undefined) return nobody;
+  if (notifier === undefined) return noManager;
   const ended = new AbortController();
   const watchdog = runWatchdog({ notifier, clock, works: () => true, signal: ended.signal });
   let status: `STATUS=${string}` = 'STATUS=starting';
@@ -50,7 +50,7 @@ export function notifyManagerOfServer(
   };
 }
 
-const nobody: ServerManager = {
+const noManager: ServerManager = {
   listening: () => undefined,
   reloading: async (reload) => reload(),
   stopping: () => undefined,

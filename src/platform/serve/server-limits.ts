@@ -1,5 +1,4 @@
-// Every bound on what a client may send or hold, with its default.
-// Owns numbers only; listener and server apply them.
+// All bounds on what a client may send or hold, with their defaults. Owns only the numbers; listener and server apply them.
 
 export type ServerLimits = Readonly<Record<keyof typeof defaultServerLimits, number>>;
 
@@ -8,41 +7,41 @@ export const defaultServerLimits = {
   /** Request line and headers together. */
   maxHeaderBytes: 8192,
   maxHeaders: 64,
-  /** Beyond this, who only keeps a place gives way; where nobody does, the newcomer is closed unanswered. */
+  /** Beyond this, a new connection displaces an idle one. If none is idle, the new one is closed without a response. */
   maxConnections: 10_000,
-  /** Whole sites sit behind one address. Never more than half of all, but where it is asked for. */
+  /** High, because a whole site may have one address. By default at most half of maxConnections. */
   maxConnectionsPerAddress: 2000,
-  /** Of one connection, behind the request that is answered. */
+  /** Queued requests of one connection, behind the current one. */
   maxWaitingRequests: 8,
   /** From the first byte of a request to the end of its headers. */
   headersTimeoutMs: 10_000,
   /** From the first byte of a request to its end. */
   requestTimeoutMs: 15_000,
-  /** Nothing moves on a connection, or a client takes nothing of its answer. */
+  /** Longest time without a byte on a connection, or without a byte that the client reads of its response. */
   idleTimeoutMs: 60_000,
-  /** In each window of an answer under way so much of it has to be taken: 2 kB/s, half of what GPRS gives. */
+  /** In each window, minBytesPerWindow of an active response must be read: 2 kB/s, half of the rate of GPRS. */
   slowWindowMs: 300_000,
   minBytesPerWindow: 600_000,
-  /** Who took nothing of its answer for so long gives its place to a newcomer, when no other is left. */
-  giveWayAfterMs: 10_000,
-  /** Between two requests; longer than the minute of usual proxies, so that it is they who close. */
+  /** A connection that read nothing of its response for this time can be displaced if no idle one is left. */
+  displaceAfterMs: 10_000,
+  /** Between two requests. Longer than the usual minute of proxies, so that the proxy closes the connection. */
   keepAliveTimeoutMs: 65_000,
   tlsHandshakeTimeoutMs: 10_000,
-  /** How long close() lets requests under way finish. */
+  /** How long close() waits for active requests. */
   closeDeadlineMs: 30_000,
 };
 
-/** For what is no connection: the program itself, its log, the files of the repository that are read in passing. */
+/** Descriptors that are not connections: of the program, its log, and files of the repository that are open briefly. */
 const reservedDescriptors = 64;
 
 /**
- * @param maxOpenFiles what the kernel gives this process: each connection needs a socket and the file that it is sent
- * @returns the given limits, the others by default, as far as they can be kept
+ * @param maxOpenFiles limit of the kernel for this process; each connection needs a socket and an open file
+ * @returns the given limits and the defaults of the others, reduced to the limit of the kernel
  */
 export function serverLimits(given: Partial<ServerLimits>, maxOpenFiles: number): ServerLimits {
   const limits = { ...defaultServerLimits, ...given };
-  const room = Math.max(1, Math.floor((maxOpenFiles - reservedDescriptors) / 2));
-  const maxConnections = Math.min(limits.maxConnections, room);
+  const maxPairs = Math.max(1, Math.floor((maxOpenFiles - reservedDescriptors) / 2));
+  const maxConnections = Math.min(limits.maxConnections, maxPairs);
   const half = Math.ceil(maxConnections / 2);
   const maxConnectionsPerAddress =
     given.maxConnectionsPerAddress ?? Math.min(limits.maxConnectionsPerAddress, half);

@@ -1,21 +1,21 @@
-// The certificate and key of the server, read from two files and tried before anything uses them.
-// Owns nothing beyond reading: the key never leaves the context that is made of it.
+// Reads certificate and key of the server from two files, and verifies them before their use. The key stays in the context that is
+// created from it.
 import * as fs from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { WritError } from '../../core/errors.js';
 
 export interface TlsFiles {
-  /** PEM, with the chain after the certificate. */
+  /** Path of a PEM file: the certificate, then its chain. */
   readonly certFile: string;
-  /** PEM, not encrypted. */
+  /** Path of a PEM file, not encrypted. */
   readonly keyFile: string;
 }
 
 const maxPemBytes = 1_000_000;
 
 /**
- * @returns options for a TLS 1.2+ server, proven to belong together
- * @throws WritError TLS_INVALID when a file cannot be read or certificate and key are no pair
+ * @returns options for a TLS 1.2+ server; certificate and key match
+ * @throws WritError TLS_INVALID if a file cannot be read, or certificate and key do not match
  */
 export function readTlsFiles(files: TlsFiles): SecureContextOptions {
   try {
@@ -29,7 +29,7 @@ export function readTlsFiles(files: TlsFiles): SecureContextOptions {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new WritError('TLS_INVALID', `the TLS certificate or key cannot be used: ${reason}`, {
-      // No cause: its one line is the reason, and would be said twice.
+      // Without a cause, because its message is the reason, which would be logged twice.
       facts: { certFile: files.certFile, keyFile: files.keyFile },
     });
   }

@@ -1,16 +1,16 @@
-// Lines that are written together, a moment after the first of them: a system call for each would cost more than the line. None
-// is lost by an end of the process but a kill. Knows nothing of what a line says.
+// Buffers lines and writes them together a moment after the first, because a system call for each line costs more than the line. Only
+// a kill of the process loses lines. Independent of their content.
 
 export interface LineSink {
   write(lines: string): unknown;
 }
 
-/** So many at once, however many come in one moment. */
+/** Size at which the buffer is written at once. */
 const maxGatheredCharacters = 65_536;
 
 /**
- * @param sink is handed many lines at a time
- * @param later runs its argument when the moment is over
+ * @param sink receives many lines at a time
+ * @param later runs its argument after the moment
  */
 export function gatherLines(sink: LineSink, later: (flush: () => void) => void): LineSink {
   let lines = '';

@@ -1,9 +1,9 @@
-// A log line as a person at a terminal reads it: time, level word, message, and the facts that are not in it. Text of others is
-// escaped, so that no line can steer the terminal or pass for another. Pure; owns no stream and no level.
+// Formats a log line for a terminal: time, level, message, and further facts. Escapes untrusted text, so that it can neither control
+// the terminal nor imitate another line. Pure; owns no stream and no level.
 import { styleText } from 'node:util';
 import { printable } from '../../core/text/printable.js';
 
-const words: Readonly<Record<number, string>> = {
+const levelNames: Readonly<Record<number, string>> = {
   10: 'trace',
   20: 'debug',
   30: 'info',
@@ -12,7 +12,7 @@ const words: Readonly<Record<number, string>> = {
   60: 'FATAL',
 };
 
-/** Of every line, and so of none: who logs is the command that was typed. */
+/** Members that every line has and that are not shown as facts; the user knows the command that logs. */
 const ofEveryLine = new Set(['level', 'time', 'name', 'pid', 'hostname', 'msg']);
 
 const maxValueCharacters = 300;
@@ -20,14 +20,14 @@ const maxTraceLines = 20;
 
 /**
  * @param json one line of the log
- * @param colors `level`: the level word has one
- * @returns the lines for it, each with its end
+ * @param colors `level`: the level is coloured
+ * @returns one or more lines, each with a line end
  */
 export function humanLine(json: string, colors: 'level' | 'none'): string {
   const entry = JSON.parse(json) as Readonly<Record<string, unknown>>;
   const { level, time, msg } = entry;
   const facts = Object.entries(entry).filter(([key]) => !ofEveryLine.has(key));
-  const start = `${dayAndTime(time)}  ${levelWord(level, colors)}  ${printable(String(msg ?? ''))}`;
+  const start = `${dayAndTime(time)}  ${levelText(level, colors)}  ${printable(String(msg ?? ''))}`;
   const shown = facts.flatMap(([key, value]) => factText(key, value, entry));
   const line = shown.length === 0 ? start : `${start}  ${shown.join(' ')}`;
   return `${[line, ...facts.flatMap(([, value]) => traceLines(value))].join('\n')}\n`;
@@ -40,15 +40,15 @@ function dayAndTime(time: unknown): string {
     .replace(/\.\d+Z$/, 'Z');
 }
 
-function levelWord(level: unknown, colors: 'level' | 'none'): string {
+function levelText(level: unknown, colors: 'level' | 'none'): string {
   const number = Number(level);
-  const word = (words[number] ?? printable(String(level))).padEnd(5);
-  if (colors === 'none' || number === 30) return word;
+  const name = (levelNames[number] ?? printable(String(level))).padEnd(5);
+  if (colors === 'none' || number === 30) return name;
   const style = number < 30 ? 'dim' : number < 50 ? 'yellow' : 'red';
-  return styleText(style, word, { validateStream: false });
+  return styleText(style, name, { validateStream: false });
 }
 
-/** Key facts only: of a value inside a value the whole is in the JSON of the log. */
+/** Shows the first level of a value. The JSON form of the log has nested values. */
 function factText(key: string, value: unknown, entry: Readonly<Record<string, unknown>>): string[] {
   if (value === null || isEmpty(value)) return [];
   if (typeof value !== 'object') return [pair(key, String(value))];
@@ -64,7 +64,7 @@ function factText(key: string, value: unknown, entry: Readonly<Record<string, un
   );
 }
 
-/** Members that say how to read the JSON. */
+/** Members that describe the format of the JSON. */
 const ofEveryObject = new Set(['schema', 'type']);
 
 function isEmpty(value: unknown): boolean {
@@ -80,11 +80,11 @@ interface LoggedError {
   readonly message: string;
   readonly code?: unknown;
   readonly hint?: unknown;
-  /** Not of an error that has a code of Writ's, unless the log is for its makers. */
+  /** Absent for an error with a code of Writ, unless the level is debug or trace. */
   readonly stack?: unknown;
 }
 
-/** As it is logged: its message is a fact, where it comes from stands below. */
+/** @returns whether the value is a logged error: its message is shown as a fact, and its stack below */
 function isError(value: object): value is LoggedError {
   return 'type' in value && 'message' in value && typeof value.message === 'string';
 }

@@ -1,7 +1,6 @@
-// The door to logging: pino, written synchronously to one stream, so that the last line before a crash is there. Machines get
-// JSON, people at a terminal lines.
-// Owns the fields every line has; never writes to stdout, which carries answers. Lines that cannot be written are lost, and
-// counted: the program goes on.
+// Logging with pino, written synchronously to one stream, so that the last line before a crash is not lost. JSON for programs, text
+// lines for a terminal. Owns the fields of every line. Never writes to stdout, which is for answers. Lines that cannot be written
+// are lost and counted; the program continues.
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
 import { isWritError } from '../../core/errors.js';
 import { gatherLines } from './gathered-lines.js';
@@ -12,7 +11,7 @@ export type { Logger } from 'pino';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** How a line is written: JSON, or a line for people, with or without a colour on its level word. */
+/** Form of a line: JSON, or text with or without a coloured level. */
 export type LogForm = 'json' | 'lines' | 'coloured-lines';
 
 /** @returns a logger that writes to stderr */
@@ -20,10 +19,10 @@ export function createLog(name: string, level: LogLevel, form: LogForm = 'json')
   return logToStderr((output) => logTo(inForm(output, form), name, level));
 }
 
-/** Who reads along sees no difference, and a line of thousands a second costs a third. */
+/** Too short for a reader to notice. A line costs a third at thousands of lines a second. */
 const gatheringMs = 10;
 
-/** For thousands of lines a second: those of a moment are written together. Who is killed in it leaves its last ones out. */
+/** Creates a log for thousands of lines a second, which are written together. A kill of the process loses the last moment. */
 export function createBusyLog(name: string, level: LogLevel, form: LogForm = 'json'): Logger {
   const later = (flush: () => void): void => void setTimeout(flush, gatheringMs);
   return logToStderr((output) => logTo(inForm(gatherLines(output, later), form), name, level));
@@ -31,7 +30,7 @@ export function createBusyLog(name: string, level: LogLevel, form: LogForm = 'js
 
 const outputs = new WeakMap<Logger, LogOutput>();
 
-/** @returns the lines of this log that could not be written since it was opened; undefined for a log that is not stderr's */
+/** @returns the lost lines of this log since it was opened; undefined for a log that does not write to stderr */
 export function lossesOfLog(log: Logger): TextLosses | undefined {
   return outputs.get(log)?.losses();
 }
@@ -57,7 +56,7 @@ function logTo(stream: DestinationStream, name: string, level: LogLevel): Logger
   return pino({ name, level, timestamp: isoTimes(), serializers }, stream);
 }
 
-/** What Writ names itself has a code and a hint: where in the code it was thrown says nothing to whoever runs it. */
+/** Removes the stack of an error with a code of Writ, because the code and hint are enough for an operator. */
 function errorForOperators(error: unknown): unknown {
   const whole = stdSerializers.err(error as Error);
   if (!isWritError(error) || error.code === 'INTERNAL') return whole;
@@ -65,7 +64,7 @@ function errorForOperators(error: unknown): unknown {
   return named;
 }
 
-/** Made once a millisecond: it costs more than the rest of a line. */
+/** Formats the time once for each millisecond, because it costs more than the rest of a line. */
 function isoTimes(): () => string {
   let [madeAtMs, member] = [Number.NaN, ''];
   return () => {

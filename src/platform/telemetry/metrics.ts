@@ -1,5 +1,5 @@
-// The door to prom-client: a registry of one's own, made on demand. The only file that knows the library, so
-// that its successor can take its place; it is imported when the first registry is made, not before.
+// Metrics with prom-client, in a separate registry. The only file that imports the library, so that it can be replaced. The library is
+// loaded with the first registry.
 import type { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram } from 'prom-client';
 
 export type MetricLabels = Readonly<Record<string, string | number>>;
@@ -10,7 +10,7 @@ export interface Counter {
 
 export interface Gauge {
   set(labels: MetricLabels, value: number): void;
-  /** Forgets every value: what is no longer known must not be shown as it was. */
+  /** Removes every value, so that an outdated value is not exported. */
   clear(): void;
 }
 
@@ -19,7 +19,7 @@ export interface Histogram {
 }
 
 export interface MetricOptions {
-  /** In Prometheus' form, with the unit at its end, as `writ_server_sent_bytes_total`. */
+  /** In the form of Prometheus, with a unit, as `writ_server_sent_bytes_total`. */
   readonly name: string;
   readonly help: string;
   /** Names of labels; their values must come from a fixed, small set. */
@@ -29,9 +29,9 @@ export interface MetricOptions {
 export interface Metrics {
   counter(options: MetricOptions): Counter;
   gauge(options: MetricOptions): Gauge;
-  /** @param options `bounds` of its buckets, in the unit of the name, growing */
+  /** @param options `bounds` of the buckets in ascending order, in the unit of the name */
   histogram(options: Omit<MetricOptions, 'labels'> & { readonly bounds: readonly number[] }): Histogram;
-  /** Everything in Prometheus' text format. */
+  /** @returns all metrics in the text format of Prometheus */
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -54,7 +54,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
       const gauge: PromGauge = new Gauge({ name, help, labelNames: labels, registers: [registry] });
       const clear = (): void => {
         gauge.reset();
-        // Without labels a reset would leave a 0, which is a word too.
+        // Without labels, a reset would export the value 0.
         if (labels.length === 0) gauge.remove();
       };
       return { set: (values, value) => gauge.set({ ...values }, value), clear };

@@ -1,6 +1,6 @@
-// The door to the service manager: sd_notify by the systemd-notify program, for Node has no datagram socket of the
-// unix family. Owns the order and the form of what is said; never what is true. Without NOTIFY_SOCKET there is no door.
-// To notify is no outcome: what cannot be sent is one warning in the log.
+// Notifies the service manager (sd_notify) by the program systemd-notify, because Node has no Unix datagram sockets. Owns order and
+// form of the messages; the caller decides their content. Does nothing without NOTIFY_SOCKET. A failure never changes an outcome: it
+// is logged once.
 
 import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
@@ -12,27 +12,27 @@ export type NotifyLine = `${string}=${string | number}`;
 export interface Notifier {
   /**
    * Sends all lines in one datagram, after everything that was sent before. Never rejects.
-   * @param lines the first word counts: some receivers look at nothing behind a READY=1 that is not in front
+   * @param lines READY=1 first, because some receivers ignore it in any other place
    */
   notify(lines: readonly NotifyLine[]): Promise<'sent' | 'failed'>;
-  /** Resolves when all that was sent is out. */
+  /** Resolves when every message is sent. */
   idle(): Promise<void>;
-  /** Within this time it wants to hear of us again and again; left out when nobody watches. */
+  /** Longest time between two watchdog pings; undefined without a watchdog. */
   readonly watchdogMs?: number;
 }
 
 export interface NotifierOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-  /** Of this process. */
+  /** Process id of this process. */
   readonly pid: number;
-  /** Where the program is looked for; default: the system's places. */
+  /** Search path for the program; undefined: the default of the system. */
   readonly path?: string;
 }
 
 const deadlineMs = 10_000;
 
-/** @returns undefined when no service manager wants to hear of this process */
+/** @returns undefined without a service manager */
 export function openNotifier(options: NotifierOptions): Notifier | undefined {
   const socket = options.env['NOTIFY_SOCKET'];
   if (socket === undefined || socket === '') return undefined;
@@ -77,27 +77,29 @@ function createProgram(socket: string, { log, path }: NotifierOptions): Program 
 }
 
 /**
- * systemd looks the sender up by its pid: a helper that is gone by then belongs to no unit, so it has to wait for its
- * barrier to be read. Other receivers, as supervisors and container engines, read no barrier: it would wait in vain.
+ * systemd finds the unit of the sender by its pid, so that the helper must not exit before its message is read. systemd confirms
+ * this by a barrier. Other receivers, as supervisors and container engines, ignore the barrier, so the helper would wait until its
+ * timeout.
+ * @returns whether the receiver reads the barrier
  */
 export function waitsForReader(socket: string): boolean {
   return /^\/run\/(?:user\/\d+\/)?systemd\/notify$/.test(socket);
 }
 
-/** @returns milliseconds, or undefined when no watchdog watches this process */
+/** @returns milliseconds; undefined without a watchdog for this process */
 export function watchdogMs(env: NotifierOptions['env'], pid: number): number | undefined {
   const { WATCHDOG_USEC: usec, WATCHDOG_PID: watched } = env;
   if (usec === undefined || !/^[1-9][0-9]{0,15}$/.test(usec)) return undefined;
   return watched === undefined || watched === String(pid) ? Number(usec) / 1000 : undefined;
 }
 
-/** A line break in a text would be another assignment. */
+/** Replaces line breaks, because each line is an assignment. */
 function oneLine(line: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches control characters
   return line.replaceAll(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, 500);
 }
 
-/** CLOCK_MONOTONIC in microseconds: by it a reload is told apart from the one before. */
+/** CLOCK_MONOTONIC in microseconds, by which systemd distinguishes two reloads. */
 export function monotonicUsec(): bigint {
   return process.hrtime.bigint() / 1000n;
 }

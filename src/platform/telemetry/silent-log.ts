@@ -1,11 +1,19 @@
-// A logger that says nothing: for tests and for commands that narrate by themselves. Not pino's, which takes as long to load
-// as all else that such a command loads.
+// A logger without output, for tests and for commands that print their own progress. Not the one of pino, because loading pino takes
+// as long as all other modules of such a command.
 import type { Logger } from './log.js';
 
-const say = (): void => undefined;
-const levels = { fatal: say, error: say, warn: say, info: say, debug: say, trace: say, silent: say };
+const ignore = (): void => undefined;
+const levels = {
+  fatal: ignore,
+  error: ignore,
+  warn: ignore,
+  info: ignore,
+  debug: ignore,
+  trace: ignore,
+  silent: ignore,
+};
 
-/** @returns a logger of which only what Writ uses of one is there */
+/** @returns a logger with the members that Writ uses */
 export function silentLog(): Logger {
   const log: Pick<Logger, keyof typeof levels | 'level' | 'isLevelEnabled'> & {
     readonly child: () => unknown;

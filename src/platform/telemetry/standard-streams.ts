@@ -1,26 +1,26 @@
-// The two ways to write text to stdout and stderr: answers and narration through the streams of the process, the log straight
-// to its descriptor. Text that cannot be written is dropped and counted, so that it never ends or delays a change of policy.
-// Never throws; never decides an exit code.
+// Writes text to stdout and stderr: answers and progress through the streams of the process, the log directly to its descriptor. Text
+// that cannot be written is dropped and counted, so that it never ends or delays a change of policy. Never throws; never changes an
+// exit code.
 import { writeSync } from 'node:fs';
 import { given } from '../../core/given.js';
 
 /** Text that could not be written. */
 export interface TextLosses {
-  /** A line of which only the end was lost counts too. */
+  /** Includes lines that were written in part. */
   readonly lines: number;
-  /** Error code of the system for the last of them, as ENOSPC; left out while nothing was lost. */
+  /** Error code of the system for the last loss, as ENOSPC; undefined without losses. */
   readonly code?: string;
 }
 
 export interface StreamText {
   write(text: string): void;
-  /** Resolves when each text so far was written or lost. */
+  /** Resolves when every text is written or lost. */
   settled(): Promise<TextLosses>;
 }
 
 /**
- * @param stream stdout or stderr; from now on an error of it ends nothing
- * @param onLoss is called each time that text was lost
+ * @param stream stdout or stderr; its errors do not end the process any more
+ * @param onLoss called at each loss
  */
 export function openStreamText(
   stream: NodeJS.WritableStream,
@@ -28,11 +28,11 @@ export function openStreamText(
 ): StreamText {
   const losses = countLosses();
   let last: Promise<void> = Promise.resolve();
-  // A stream without a listener for its errors ends the process at the first of them.
+  // Without a listener, the first error of a stream would end the process.
   stream.on('error', () => undefined);
   return {
     write: (text) => {
-      // Writing nothing fails too on a device that is full.
+      // Skip empty text, because writing it fails on a full device too.
       if (text === '') return;
       last = new Promise((resolve) => {
         stream.write(text, (error) => {
@@ -52,13 +52,13 @@ export function openStreamText(
 }
 
 export interface LogOutput {
-  /** @param lines one or more, each with its end */
+  /** @param lines one or more, each with a line end */
   write(lines: string): void;
   losses(): TextLosses;
 }
 
 export interface LogOutputOptions {
-  /** Called after the first lines that were written again, with the losses since the last call. */
+  /** Called after the first successful write after losses, with the losses since the last call. */
   readonly onRecovered?: (losses: TextLosses) => void;
   /** For tests. */
   readonly calls?: LogCalls;
@@ -67,16 +67,16 @@ export interface LogOutputOptions {
 export interface LogCalls {
   /** @returns how many bytes were written @throws the error of the system */
   write(bytes: Uint8Array): number;
-  /** Runs its argument in a moment, if the process has not ended by then. */
+  /** Runs its argument after a moment, unless the process ends before. */
   later(retry: () => void): void;
-  /** Waits a moment without giving the event loop a turn. */
+  /** Blocks for a moment without running the event loop. */
   wait(): void;
   onExit(flush: () => void): void;
 }
 
-/** Lines that wait for a slow reader: beyond this they are lost. */
+/** Bound on lines that wait for a slow reader. Further lines are lost. */
 const maxWaitingBytes = 1_048_576;
-/** At the end of the process a reader has a second for what waits. */
+/** Gives the reader one second for waiting lines at the end of the process. */
 const maxTriesAtExit = 20;
 const momentMs = 50;
 
@@ -88,8 +88,8 @@ const systemCalls: LogCalls = {
 };
 
 /**
- * The log on stderr, written before `write` returns. A pipe that is full for the moment is the exception: its reader gets
- * the lines later, in their order.
+ * Opens the log on stderr. Lines are written before `write` returns, except to a full pipe: its reader gets them later, in the same
+ * order.
  */
 export function openLogOutput({ onRecovered, calls = systemCalls }: LogOutputOptions = {}): LogOutput {
   const losses = countLosses();
@@ -145,7 +145,7 @@ function countLosses() {
       code = error.code ?? 'UNKNOWN';
     },
     read,
-    /** @returns the losses since the last call; undefined where there are none */
+    /** @returns the losses since the last call; undefined without losses */
     takeNew: (): TextLosses | undefined => {
       const taken = newLines;
       newLines = 0;
@@ -156,12 +156,12 @@ function countLosses() {
 
 const lineEnd = 0x0a;
 
-/** Writes bytes one after the other; a line that was cut by an error is ended before the next one. */
+/** Writes bytes. After an error within a line, the next write begins with a line end. */
 function lineWriter({ write }: LogCalls, losses: ReturnType<typeof countLosses>) {
   let isCut = false;
   let isWriting = true;
   return {
-    /** @returns what waits for the reader; nothing where all was written or lost */
+    /** @returns the bytes that wait for the reader; empty if all are written or lost */
     write: (bytes: Uint8Array): Uint8Array => {
       let left = bytes;
       try {

@@ -1,5 +1,5 @@
-// The door to time. Everything that needs the time gets a Clock, so that a test can inject one; nothing else
-// in Writ calls Date.now, setTimeout or performance.now.
+// The only access to time. Every function that needs the time gets a Clock, so that a test can inject one; no other file calls
+// Date.now, setTimeout or performance.now.
 import { uptime } from 'node:os';
 
 export interface Clock {
@@ -7,13 +7,13 @@ export interface Clock {
   nowMs(): number;
   /** Monotonic time in milliseconds, for durations. */
   monotonicMs(): number;
-  /** As monotonicMs, and it also counts while the machine is suspended (CLOCK_BOOTTIME). */
+  /** Like monotonicMs, but includes the time in which the machine is suspended (CLOCK_BOOTTIME). */
   bootMs(): number;
   /** Resolves after delayMs, or at once when the signal aborts (it never rejects). */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Timers of Node count in 32 bits: a longer delay would fire at once. */
+/** Longest delay of a timer in Node, which has 32 bits: a longer one would end at once. */
 export const maxTimerMs = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -35,10 +35,10 @@ export const systemClock: Clock = {
 };
 
 /**
- * Lets the event loop go round once: sockets, signals and timers get their turn amid long work.
- * No time passes by it, so it is no part of Clock.
+ * Runs the event loop once, so that sockets, signals and timers are served during long work. Not in Clock, because it does not
+ * depend on time.
  */
-export function letOthersRun(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

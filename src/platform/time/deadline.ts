@@ -1,10 +1,10 @@
-// One deadline over a whole exchange, joined with the caller's signal. Owns its timer: AbortSignal.any on a
-// long-lived signal would keep every exchange of the agent's life in memory.
+// One deadline for a whole exchange, joined with the signal of the caller. Owns its timer, because AbortSignal.any on a long-lived
+// signal would keep every exchange of the process in memory.
 import { WritError } from '../../core/errors.js';
 
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Stops the timer and lets go of the caller's signal; may be called more than once. */
+  /** Stops the timer and removes the listener of the caller's signal. May be called more than once. */
   end(): void;
 }
 

@@ -1,17 +1,16 @@
-// How fast a job in the background may read: so many bytes a second, and a turn for everybody else in between. Owns the
-// waiting alone; what is read is the caller's.
+// Limits how fast a background job reads: a rate in bytes a second, and a run of the event loop in between. Owns only the waiting.
 import { WritError } from '../../core/errors.js';
-import { type Clock, letOthersRun } from './clock.js';
+import { type Clock, yieldToEventLoop } from './clock.js';
 
 export interface Pace {
   /**
-   * Called after each read.
+   * Waits as long as the rate requires. Must be called after each read.
    * @throws WritError INTERRUPTED when the signal has aborted
    */
   spent(bytes: number): Promise<void>;
 }
 
-export interface PaceOptions {
+export interface ReadPaceOptions {
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly bytesPerSecond: number;
   readonly signal: AbortSignal;
@@ -21,11 +20,11 @@ export interface PaceOptions {
 const bytesPerPause = 8_000_000;
 /** Sleeping for less costs more than it saves. */
 const shortestSleepMs = 20;
-/** After time without a read nobody may make up for more than this. */
+/** After a pause, a job may catch up on at most this time. */
 const maxCreditMs = 200;
 
-/** @returns a pace that holds the average at the rate, from read to read */
-export function boundedPace({ clock, bytesPerSecond, signal }: PaceOptions): Pace {
+/** @returns a pace that keeps the average rate */
+export function boundedPace({ clock, bytesPerSecond, signal }: ReadPaceOptions): Pace {
   const others = unboundedPace(signal);
   let dueMs = clock.monotonicMs();
   return {
@@ -38,7 +37,7 @@ export function boundedPace({ clock, bytesPerSecond, signal }: PaceOptions): Pac
   };
 }
 
-/** @returns a pace that only lets others run: for whoever waits for the answer */
+/** @returns a pace without a rate, which only runs the event loop in between; for a job whose caller waits */
 export function unboundedPace(signal?: AbortSignal): Pace {
   let sincePause = 0;
   return {
@@ -46,7 +45,7 @@ export function unboundedPace(signal?: AbortSignal): Pace {
       sincePause += bytes;
       if (sincePause >= bytesPerPause) {
         sincePause = 0;
-        await letOthersRun();
+        await yieldToEventLoop();
       }
       if (signal?.aborted) throw new WritError('INTERRUPTED', 'the reading was interrupted');
     },

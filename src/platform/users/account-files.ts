@@ -1,5 +1,5 @@
-// /etc/passwd and /etc/group as rows of fields: Node has no getpwnam and no getgrnam. Owns their bound; a file that is
-// not there, or longer, has no rows.
+// Reads /etc/passwd and /etc/group as rows of fields, because Node has no getpwnam and no getgrnam. Owns their bound. A missing or
+// longer file has no rows.
 import { WritError } from '../../core/errors.js';
 import { readSmallFile } from '../read-file.js';
 

@@ -1,10 +1,10 @@
-// The number of a system group by its name. Reads /etc/group only; a group that lives in a directory
-// service is given by its number.
+// Converts the name of a system group to its number. Reads /etc/group only: a group in a directory service must be configured by its
+// number.
 import { accountRows, isAccountId, noAccount } from './account-files.js';
 
 /**
  * @param group name or number
- * @throws WritError CONFIG_INVALID when /etc/group has no such name
+ * @throws WritError CONFIG_INVALID if /etc/group has no such name
  */
 export function resolveGroup(group: string | number, file = '/etc/group'): number {
   if (typeof group === 'number') return group;
@@ -14,8 +14,8 @@ export function resolveGroup(group: string | number, file = '/etc/group'): numbe
 }
 
 /**
- * Whether a group has no member but this user and root: the private group that many systems give to each user, with a umask of
- * 002. A group that no file names may have any member.
+ * Whether a group has no member but this user and root, as the private group that many systems create for each user with umask
+ * 002. A group without an entry may have any member.
  */
 export function isOwnGroup(
   gid: number,

@@ -1,5 +1,5 @@
-// The numbers of a system user by its name, and its name by the number. Reads /etc/passwd and /etc/group only; a user that
-// lives in a directory service is given by its number, and then has no group but its own number.
+// Converts between names and numbers of system users. Reads /etc/passwd and /etc/group only: a user in a directory service must be
+// configured by its number, and has no group but the one with the same number.
 import { accountRows, isAccountId, noAccount } from './account-files.js';
 
 export interface UserIds {

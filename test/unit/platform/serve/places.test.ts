@@ -138,9 +138,9 @@ describe('a newcomer, when all places are taken,', () => {
     const [first, second] = [here.take(), here.take()];
     here.begin(first);
     here.begin(second);
-    here.connections.look(9999);
+    here.connections.checkPace(9999);
     assert.equal(here.take(), undefined);
-    here.connections.look(1);
+    here.connections.checkPace(1);
     assert.ok(first);
     first.bytesWritten += 1;
     assert.ok(here.take());
@@ -148,7 +148,7 @@ describe('a newcomer, when all places are taken,', () => {
   });
 });
 
-describe('a look at all connections', () => {
+describe('the pace check of all connections', () => {
   it('resets who takes nothing of its answer after one idle time, and tells', () => {
     const here = table({});
     const stuck = here.take();
@@ -156,10 +156,10 @@ describe('a look at all connections', () => {
     assert.ok(stuck);
     // Handed over, and waiting; what else the client sends is no sign that it reads.
     stuck.bytesWritten = stuck.writableLength = 65_536;
-    here.connections.look(59_999);
+    here.connections.checkPace(59_999);
     stuck.bytesRead += 10;
     assert.equal(stuck.gone, undefined);
-    here.connections.look(1);
+    here.connections.checkPace(1);
     assert.equal(stuck.gone, 'reset');
     assert.deepEqual(here.ended, [[1, 'slow']]);
   });
@@ -172,7 +172,7 @@ describe('a look at all connections', () => {
     for (let seconds = 0; seconds < 300; seconds += 50) {
       assert.equal(slow.gone, undefined);
       slow.bytesWritten += 50_000;
-      here.connections.look(50_000);
+      here.connections.checkPace(50_000);
     }
     assert.equal(slow.gone, 'reset');
   });
@@ -182,17 +182,17 @@ describe('a look at all connections', () => {
     const [silent, polling] = [here.take(), here.take()];
     here.begin(polling);
     here.end(polling);
-    here.connections.look(60_000);
+    here.connections.checkPace(60_000);
     assert.equal(silent?.gone, 'reset');
     assert.equal(polling?.gone, undefined);
     for (let polls = 0; polls < 10; polls += 1) {
       here.begin(polling);
       here.end(polling);
-      here.connections.look(60_000);
+      here.connections.checkPace(60_000);
     }
     assert.equal(polling?.gone, undefined);
     assert.deepEqual(here.ended, []);
-    here.connections.look(5000);
+    here.connections.checkPace(5000);
     assert.equal(polling?.gone, 'reset');
   });
 
@@ -204,7 +204,7 @@ describe('a look at all connections', () => {
     first.destroy();
     assert.equal(here.connections.take(again as unknown as Socket), true);
     first.emit('close');
-    here.connections.look(60_000);
+    here.connections.checkPace(60_000);
     assert.equal(again.gone, 'reset');
   });
 });

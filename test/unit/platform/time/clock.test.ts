@@ -1,7 +1,7 @@
 // The system clock's promises that callers lean on, and the fake clock's that every other test leans on.
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { letOthersRun, systemClock } from '../../../../src/platform/time/clock.js';
+import { systemClock, yieldToEventLoop } from '../../../../src/platform/time/clock.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 /**
@@ -42,16 +42,16 @@ describe('systemClock', () => {
   it('ends a sleep at an abort, without rejecting', async (t) => {
     const stop = new AbortController();
     const isOver = beginSleep(t, 60_000, stop.signal);
-    await letOthersRun();
+    await yieldToEventLoop();
     assert.equal(isOver(), false);
     stop.abort();
-    await letOthersRun();
+    await yieldToEventLoop();
     assert.equal(isOver(), true);
   });
 
   it('does not begin to sleep under a signal that is aborted already', async (t) => {
     const isOver = beginSleep(t, 60_000, AbortSignal.abort());
-    await letOthersRun();
+    await yieldToEventLoop();
     assert.equal(isOver(), true);
   });
 
@@ -61,7 +61,7 @@ describe('systemClock', () => {
     await systemClock.sleep(20);
     assert.equal(isOver(), false);
     stop.abort();
-    await letOthersRun();
+    await yieldToEventLoop();
     assert.equal(isOver(), true);
   });
 

@@ -1,40 +1,39 @@
-// The requests of one connection, answered one at a time. Node calls its listener for each request that it has parsed, and one
-// read of a client that does not wait (pipelining) holds hundreds: what is begun for an answer that has no socket yet would
-// hear nothing of the end of its connection, and stay open for ever. Here nothing is begun before its turn.
-// Owns the order alone; what an answer is, is the handler's.
+// Answers the requests of one connection one at a time. Node calls its listener for each parsed request, and one read of a
+// pipelining client can contain hundreds. A handler that starts before its response has a socket would not get the close event
+// of the connection, and would never end. So each handler starts when the previous response is complete. Owns only the order.
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-export interface Turns {
+export interface OrderedAnswers {
   readonly listener: RequestListener;
-  /** True while bytes of ours that are no part of its answer would be read as some. */
+  /** @returns whether a response is incomplete, so that the client would read other bytes as part of it */
   isAnswering(socket: Socket): boolean;
 }
 
-interface Line {
+interface AnswerQueue {
   readonly last: ServerResponse;
   readonly waiting: number;
 }
 
-export interface TurnsOptions {
-  /** Behind the one that is answered: a connection that asks for more is ended. */
+export interface OrderedAnswersOptions {
+  /** Queued requests behind the current one. A connection with more is closed. */
   readonly maxWaiting: number;
-  /** Told of such a connection. */
+  /** Called before such a connection is closed. */
   readonly onExcess: (socket: Socket) => void;
-  /** An answer is begun. */
+  /** Called when the handler of a request starts. */
   readonly onBegun: (socket: Socket) => void;
-  /** It is out, or its connection gone. */
+  /** Called when the response is complete or its connection is closed. */
   readonly onEnded: (socket: Socket) => void;
 }
 
-export function answerInTurn(handler: RequestListener, options: TurnsOptions): Turns {
+export function answerInOrder(handler: RequestListener, options: OrderedAnswersOptions): OrderedAnswers {
   const { maxWaiting, onExcess, onBegun, onEnded } = options;
-  const lines = new WeakMap<Socket, Line>();
+  const lines = new WeakMap<Socket, AnswerQueue>();
   const begin: RequestListener = (request, response) => {
     const { socket } = request;
     onBegun(socket);
     response.on('close', () => {
-      // Thousands wait for their next request: none of them keeps its last one in memory.
+      // Thousands of connections may be idle: delete the last response of each from memory.
       if (lines.get(socket)?.last === response) lines.delete(socket);
       onEnded(socket);
     });
@@ -44,14 +43,14 @@ export function answerInTurn(handler: RequestListener, options: TurnsOptions): T
     isAnswering: (socket) => lines.get(socket)?.last.writableFinished === false,
     listener: (request, response) => {
       const { socket } = request;
-      // What was parsed together with the request that ended the connection.
+      // This request was parsed together with the one that closed the connection.
       if (socket.destroyed) return;
       if (response.socket !== null) {
         lines.set(socket, { last: response, waiting: 0 });
         return begin(request, response);
       }
       const line = lines.get(socket);
-      // Behind an answer that Node gave by itself, as to a request without a Host: it ends the connection.
+      // Node itself answered the previous request, as one without a Host header, and closes the connection.
       if (line === undefined) return;
       if (line.waiting === maxWaiting) {
         onExcess(socket);
@@ -59,7 +58,7 @@ export function answerInTurn(handler: RequestListener, options: TurnsOptions): T
         return;
       }
       lines.set(socket, { last: response, waiting: line.waiting + 1 });
-      // Behind the end of an answer the next one has the socket; behind the end of the connection none has.
+      // After a complete response the next response has the socket; after the end of the connection it has none.
       line.last.once('close', () => {
         if (response.socket === null || socket.destroyed) return;
         const { last, waiting } = lines.get(socket) ?? { last: response, waiting: 1 };
