@@ -19,7 +19,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { Daemon } from '../../workers/contract/driver.js';
 import { firstLineOf, type ProgramOutput, withoutLoaderLines } from '../../workers/shared/first-line.js';
-import { notNowRule } from '../../workers/shared/not-now.js';
+import { deferralRule } from '../../workers/shared/not-now.js';
 import { findDaemon } from '../../workers/shared/pid-file.js';
 import { unreachedRule } from '../../workers/shared/unreachable.js';
 import { type Confinement, confine } from './confine.js';
@@ -216,7 +216,7 @@ function isWorkerUnreached({ unreachable }: HookConfig, result: CommandResult): 
 function isNotNow({ notNow }: HookConfig, result: CommandResult, kind: HookVerdictKind): boolean {
   if (result.kind !== 'exited' || kind === 'ok') return false;
   if (kind === 'warned' && notNow?.exit === undefined) return false;
-  return notNowRule(notNow, hookPattern).forExit(result.exitCode, result);
+  return deferralRule(notNow, hookPattern).forExit(result.exitCode, result);
 }
 
 /** Matches `reject` on the output, for programs that report a refusal only in their text. It can refuse and never accept. */

@@ -1,5 +1,5 @@
-// Any program that notifies a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
-// "ok" before anything has happened, so that 0 means `notified` unless the user vouches for it with `confirms`.
+// Notifies a worker by a program, as `rndc reload`: its exit code is the answer. Many such programs report success before the worker
+// acts, so that exit code 0 means `notified`, unless the user sets `confirms`.
 import { basename } from 'node:path';
 import type { NotNowConfig, UnreachableConfig } from '../../core/config/config.js';
 import { notNowOfCommand, unreachableKey } from '../../core/config/not-now-keys.js';
@@ -20,7 +20,7 @@ import {
   type MembersOptions,
   membersProperty,
 } from '../shared/member-command.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -58,7 +58,7 @@ function createDriver(options: CommandOptions, context: DriverContext): Driver {
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
   const isUnreached = unreachedRule(options.unreachable, (source) => patternOf('unreachable.match', source));
-  const busy = notNowRule(options.notNow);
+  const busy = deferralRule(options.notNow);
   const [program] = run;
   const process = createWorkerProcess({ process: context.process, pidFile }, context);
   const { liveness } = livenessVerb(process);
@@ -68,7 +68,7 @@ function createDriver(options: CommandOptions, context: DriverContext): Driver {
     reset: async (worker, reset) => {
       process?.searchNow(worker);
       const answer = await notify(run, worker, reset, { ...options, isUnreached, busy });
-      // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
+      // A program exits alike if it cannot connect and if its daemon refuses. A dead worker did not refuse.
       const isDead = answer.kind === 'refused' && (await liveness?.(worker)) === 'dead';
       if (!isDead) return answer;
       const why = await findDeathHint(processVerbs(process), worker);
@@ -85,10 +85,10 @@ function createDriver(options: CommandOptions, context: DriverContext): Driver {
 
 interface NotifyOptions extends CommandOptions {
   readonly isUnreached: UnreachedRule;
-  readonly busy: NotNowRule;
+  readonly busy: DeferralRule;
 }
 
-/** With `members` a command that has no {worker} finds it in its environment. */
+/** Requires valid placeholders. With `members`, a command without {worker} gets the name in its environment. */
 function requireCommand(key: string, argv: Command, members: MembersOptions | undefined): void {
   requireKnownPlaceholders(key, argv);
   if (argv[0] === '') throw new WritError('CONFIG_INVALID', `${key}: an empty program name`);
@@ -102,7 +102,7 @@ async function notify(
   reset: ResetOptions,
   options: NotifyOptions,
 ): Promise<Answer> {
-  // The name of a program may be anything; a name that somebody else gave becomes an argument.
+  // Check names from `members`, which become arguments. The name of a program needs no check.
   if (options.members !== undefined && !isWorkerName(worker))
     return unreachable(`${worker} is not a valid name`);
   return judge(await run(argv, worker, reset), options);
@@ -125,18 +125,18 @@ function run(argv: Command, worker: string, reset: ResetOptions): Promise<Comman
   });
 }
 
-/** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */
+/** A refusal needs an exit code that means it. A program that failed in another way gives no verdict. */
 function judge(result: CommandResult, options: NotifyOptions): Answer {
   const { kind, reason } = judgeHook(result);
   const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
   const tail = tailOf(output, maxTailCharacters);
-  const said = tail === '' ? reason : `${reason}: ${tail}`;
+  const text = tail === '' ? reason : `${reason}: ${tail}`;
   const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, result);
-  if (kind === 'refused' && isUnreached) return unreachable(said);
+  if (kind === 'refused' && isUnreached) return unreachable(text);
   if (result.kind === 'exited' && kind !== 'ok' && options.busy.forExit(result.exitCode, result))
-    return notNow(said);
-  if (kind === 'refused') return refused(said);
-  // Also 32 to 63, a warning of a check: curl ends so without an answer.
-  if (kind !== 'ok') return unreachable(said);
-  return options.confirms === true ? confirmed(said) : notified(said);
+    return notNow(text);
+  if (kind === 'refused') return refused(text);
+  // Also exit codes 32 to 63, which mean a warning of a check: curl exits with them if there is no answer.
+  if (kind !== 'ok') return unreachable(text);
+  return options.confirms === true ? confirmed(text) : notified(text);
 }

@@ -1,6 +1,6 @@
-// Daemons that are notified over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
-// and body. An answer is early unless the user says that it comes after the effect. Never follows a redirect, never
-// shows what it sent, and never takes the word of something in between for that of the worker.
+// Notifies daemons over HTTP, as Prometheus or Caddy: one request to a URL or a Unix socket, judged by status and body. An answer is
+// early unless the user configures that it follows the effect. Never follows a redirect, never shows what it sent, and never takes
+// the answer of a proxy for that of the worker.
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfHttp } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
@@ -15,7 +15,7 @@ import {
   livenessVerb,
   processVerbs,
 } from '../identity/worker-process.js';
-import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
+import { createHttpEndpoint, type HttpEndpoint, type HttpPlaceOptions } from '../protocols/http-place.js';
 import {
   authorizationFile,
   driverKind,
@@ -27,16 +27,16 @@ import {
 } from '../shared/driver-options.js';
 import { createExpectation, expectProperties, type Met } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 import { fillPlaceholders, requireKnownPlaceholders } from '../shared/placeholders.js';
 import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
 
 const maxAnswerBytes = 64_000;
 const maxTailCharacters = 1000;
-/** A daemon that reloads may bind its port again; this where somebody else reloads it. */
+/** A reloading daemon may bind its port again. This grace period applies if another program reloads it. */
 const leastGraceMs = 3000;
 
-/** Of the connection or a secret: those have a way of their own, or none. */
+/** Headers of the connection, and headers with secrets, which have their own option or none. */
 const forbiddenHeaders =
   'host|connection|content-length|transfer-encoding|upgrade|expect|te|trailer|keep-alive|authorization|cookie|proxy-.*';
 
@@ -78,7 +78,7 @@ const properties = {
     maximum: 599,
     description: 'a status from 200 to 599',
   }),
-  confirms: yesOrNo('the answer comes after the worker uses the generation, and is right both ways'),
+  confirms: yesOrNo('the answer comes after the worker uses the generation, and is reliable'),
   members: membersProperty,
   notNow: property<NotNowConfig>(notNowOfHttp),
   ...expectProperties,
@@ -90,15 +90,15 @@ export const http = driverKind({ name: 'http', properties, create: createDriver 
 
 function createDriver(options: HttpOptions, context: DriverContext): Driver {
   const { clock } = context;
-  const place = createHttpPlace(options.http, options.members);
+  const place = createHttpEndpoint(options.http, options.members);
   const expectation = createExpectation(options);
   const { method = 'POST', body } = options;
   if (body !== undefined && method === 'GET')
     throw new WritError('CONFIG_INVALID', 'reset: GET has no `body`');
   requireKnownPlaceholders('reset.body', [body ?? '']);
   const grace = createAnswerGrace(clock, leastGraceMs);
-  const busy = notNowRule(options.notNow);
-  // Of a worker on another host the kernel knows no process.
+  const busy = deferralRule(options.notNow);
+  // The kernel has no process of a worker on another host.
   const isLocal = isFoundByListening(place.listensAt('1'));
   const process = createWorkerProcess(
     { process: context.process, listensAt: isLocal ? place.listensAt : undefined },
@@ -129,7 +129,7 @@ function createDriver(options: HttpOptions, context: DriverContext): Driver {
 async function ask(
   worker: string,
   { target, ...limits }: ResetOptions,
-  { options, place, clock }: { options: HttpOptions; place: HttpPlace } & Pick<DriverContext, 'clock'>,
+  { options, place, clock }: { options: HttpOptions; place: HttpEndpoint } & Pick<DriverContext, 'clock'>,
 ): Promise<HttpReply | string> {
   const at = place.at(worker, target);
   if (typeof at === 'string') return at;
@@ -147,11 +147,11 @@ async function ask(
   });
 }
 
-/** Not a word on the policy: a redirect, a missing right or path, a proxy without its server, a busy one. */
+/** Statuses without a verdict on the policy: a missing right or path, an unavailable server behind a proxy, an overload. */
 const noVerdicts: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504]);
 
 interface JudgedOptions extends HttpOptions {
-  readonly busy: NotNowRule;
+  readonly busy: DeferralRule;
 }
 
 function judge(worker: string, reply: HttpReply, options: JudgedOptions, met: Met): Answer {

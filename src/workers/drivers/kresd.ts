@@ -1,5 +1,5 @@
-// Knot Resolver workers, found by their control sockets. Each is notified by one command and believed by one exact
-// answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
+// Notifies Knot Resolver workers, found by their control sockets, by one command each. Only one exact answer confirms, because an error
+// has the same form as any other answer. A prompt, a partial answer, or a timeout never confirms.
 import { dirname, join } from 'node:path';
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
@@ -8,7 +8,7 @@ import { confirmed, notNow, refused, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from '../protocols/kresd-protocol.js';
 import { driverKind, type OptionsOf, property, text, yesOrNo } from '../shared/driver-options.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 import { listByGlob, pathGlobPattern, socketIdentity, socketLiveness } from '../shared/socket-set.js';
 
 const properties = {
@@ -35,8 +35,8 @@ export const kresd = driverKind({
 function createDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
   requireSocketPath(join(directory, 'x'));
-  // A worker loads what it cannot parse as an empty list and says yes: who vouches for its answer is the user, or a check.
-  const busy = notNowRule(options.notNow);
+  // A worker loads a file that it cannot parse as an empty list, and confirms it. So only the user or a check can make it reliable.
+  const busy = deferralRule(options.notNow);
   const isVouchedFor = options.confirms ?? context.checked === 'yes';
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
@@ -44,14 +44,14 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
     reset: (worker, reset) => notify(join(directory, worker), { ...options, busy }, reset, context),
     keepsProcess: 'yes',
     identity: (worker) => socketIdentity(join(directory, worker)),
-    // A worker that loads rules answers nobody, but the kernel still takes connections for it.
+    // A worker that loads rules does not answer, but the kernel still accepts connections for it.
     liveness: (worker) => socketLiveness({ path: join(directory, worker) }),
   };
 }
 
 async function notify(
   path: string,
-  options: KresdOptions & { readonly busy: NotNowRule },
+  options: KresdOptions & { readonly busy: DeferralRule },
   { target: _, ...limits }: ResetOptions,
   { clock }: DriverContext,
 ): Promise<Answer> {
@@ -71,7 +71,7 @@ async function notify(
 function judge(
   path: string,
   answer: KresdAnswer,
-  { expect, busy }: Pick<KresdOptions, 'expect'> & { readonly busy: NotNowRule },
+  { expect, busy }: Pick<KresdOptions, 'expect'> & { readonly busy: DeferralRule },
 ): Answer {
   if (answer.kind === 'malformed') {
     return unreachable(`${path}: an answer of ${answer.length} bytes was announced: this is not a kresd`);

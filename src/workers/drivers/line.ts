@@ -1,6 +1,6 @@
-// Daemons with a control socket of text lines, as BIRD, unbound, NSD or HAProxy: sends a text, reads to the
-// protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
-// tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
+// Notifies daemons with a text protocol on a control socket, as BIRD, unbound, NSD or HAProxy: sends a text, reads to the end of the
+// answer, and judges it by the configured expectation. Half-closes the connection only if configured. Retries to connect within
+// the deadline, because some sockets are missing for a moment during a reload.
 import { dirname, join } from 'node:path';
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
@@ -23,7 +23,7 @@ import {
 } from '../shared/driver-options.js';
 import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -39,13 +39,13 @@ import {
 } from '../shared/socket-set.js';
 
 const maxTailCharacters = 1000;
-/** HAProxy's master socket is away for as long as it reads its configuration; this where somebody else reloads it. */
+/** HAProxy's master socket is missing while it reads its configuration. This grace period applies if another program reloads it. */
 const leastGraceMs = 3000;
 
 const regularExpression = text('a regular expression, as "^[0-9]{4} "', { minLength: 1, maxLength: 1000 });
 
 const properties = {
-  // With `members`, a path with {worker}.
+  // With `members`, the path has {worker}.
   line: text('a path or glob of unix sockets, with wildcards in its last part only, as /run/bird/bird.ctl', {
     pattern: pathGlobPattern,
     maxLength: 255,
@@ -58,7 +58,7 @@ const properties = {
   until: regularExpression,
   greeting: regularExpression,
   halfClose: yesOrNo('for a daemon that answers only then'),
-  confirms: yesOrNo('the daemon answers after it uses the generation, and right both ways'),
+  confirms: yesOrNo('the daemon answers after it uses the generation, and reliably'),
   pidFile: absoluteFile('an absolute path of the pid file of its master, as /run/haproxy.pid'),
   members: membersProperty,
   notNow: property<NotNowConfig>(notNowOfText),
@@ -78,7 +78,7 @@ function createDriver(options: LineOptions, context: DriverContext): Driver {
   if (options.confirms === true && !expectation.isGiven)
     throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
   const rules = rulesOf(options);
-  const busy = notNowRule(options.notNow);
+  const busy = deferralRule(options.notNow);
   const { pidFile } = options;
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, options.members);
   const listensAt = (worker: string): { path: string } => ({ path: placeOf(options, worker) });
@@ -93,13 +93,13 @@ function createDriver(options: LineOptions, context: DriverContext): Driver {
       return notify(worker, reset, { options, rules, expectation, busy, clock });
     },
     liveness: (worker) => grace.within(worker, () => socketLiveness(listensAt(worker))),
-    // The pid of a master says more than its socket, which is away while it reloads.
+    // Use the pid of a master for liveness, because its socket is missing during a reload.
     ...livenessVerb(process),
     ...processVerbs(process),
   };
 }
 
-/** @returns the rules for each answer: the time of all its lines together is bounded */
+/** @returns a function that creates the rules of one answer; the time for all its lines together is bounded */
 function rulesOf({ end, until, greeting }: LineOptions): () => LineRules {
   if (end !== undefined && until !== undefined)
     throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: give one of them');
@@ -115,7 +115,7 @@ interface LineDriver {
   readonly options: LineOptions;
   readonly rules: () => LineRules;
   readonly expectation: Expectation;
-  readonly busy: NotNowRule;
+  readonly busy: DeferralRule;
   readonly clock: Clock;
 }
 
@@ -158,12 +158,12 @@ function judge(
   fill: (text: string) => string,
 ): Answer {
   if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
-  const said = answer.kind === 'text' ? answer.text : '';
-  const text = tailOf(said, maxTailCharacters) || 'an empty answer';
-  const met = expectation.judge(said, fill);
+  const answerText = answer.kind === 'text' ? answer.text : '';
+  const text = tailOf(answerText, maxTailCharacters) || 'an empty answer';
+  const met = expectation.judge(answerText, fill);
   if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
-  // A daemon that was stopped or died says nothing too: neither a no nor a proof.
+  // A stopped or dead daemon sends no bytes either, so an empty answer is neither a refusal nor a confirmation.
   if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : notified(text);
-  if (met === 'no') return busy.forText(said) ? notNow(text) : refused(text);
+  if (met === 'no') return busy.forText(answerText) ? notNow(text) : refused(text);
   return options.confirms === true ? confirmed(text) : notified(text);
 }

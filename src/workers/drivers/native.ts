@@ -1,5 +1,5 @@
-// Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are notified of a
-// generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
+// Workers with Writ's own protocol (docs/native-protocol.md): they connect to the agent, are notified of a generation, try it, and
+// answer ack or nack. Owns the socket of the group and the list of connections.
 import { dirname, join } from 'node:path';
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
@@ -14,7 +14,7 @@ import { livenessWithin } from '../contract/liveness.js';
 import { claimedProcess } from '../identity/connected-process.js';
 import { type NativeConnection, serveNativeWorker } from '../protocols/native-connection.js';
 import { driverKind, type OptionsOf, property, text } from '../shared/driver-options.js';
-import { notNowRule } from '../shared/not-now.js';
+import { deferralRule } from '../shared/not-now.js';
 
 const maxConnections = 256;
 const defaultSocketMode = '0660';
@@ -31,7 +31,7 @@ const properties = {
   native: text('a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit', {
     pattern: namePattern,
   }),
-  // Whoever may connect may veto: never the whole host.
+  // Every process that may connect can refuse a release, so the mode must exclude other users.
   socketMode: text('a file mode in quotes that gives others nothing, as "0660"', {
     pattern: '^0[0-7][0-7]0$',
   }),
@@ -44,19 +44,19 @@ type NativeOptions = OptionsOf<typeof properties, 'native'>;
 export const native = driverKind({ name: 'native', properties, knowsProcess: true, create: createDriver });
 
 interface Connected {
-  /** Of the connection: the start of this agent, and the number of the connection. */
+  /** Identity of the connection: the start of this agent and the number of the connection. */
   readonly identity: string;
-  /** Pid and start time, where they are known. */
+  /** Pid and start time; undefined if unknown. */
   process?: string | undefined;
   id?: string;
 }
 
-/** A process that connects again has proved nothing: the connection is a part, after a slash. */
+/** Includes the connection after a slash, because a process that connects again has confirmed nothing. */
 function identityOf(one: Connected | undefined): string | undefined {
   return one?.process === undefined ? one?.identity : `${one.process}/${one.identity}`;
 }
 
-function lifeOf(one: Connected | undefined): string | undefined {
+function runIdentityOf(one: Connected | undefined): string | undefined {
   return one?.process ?? one?.identity;
 }
 
@@ -64,7 +64,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
   requireSocketPath(path);
   const log = context.log.child({ group: context.group });
-  /** Every open connection: who connects again has answered nothing yet, whatever it said over the one before. */
+  /** Open connections. A worker that connects again has answered nothing on its new connection. */
   const connections = new Map<NativeConnection, Connected>();
   const ids = (): string[] => [...connections.values()].flatMap(({ id }) => id ?? []);
   const judged = judgedBy(options);
@@ -84,7 +84,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       clock: context.clock,
       log,
       onHello: ({ name, pid }) => {
-        // Now, and not at each look: the pid of a process that has ended may be used again.
+        // Read the process once, now, because the pid of an ended process may be reused later.
         worker.process = claimedProcess(pid);
         worker.id = freeId(name, ids());
         if (active !== undefined) connection.notify(active);
@@ -94,7 +94,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       onSilence: (reason) => {
         const { id } = worker;
         if (id === undefined || active === undefined) return;
-        // As an answer that was not given: its proof is over, and it is notified again until it answers.
+        // Report it as a missing answer: the worker is not confirmed any more, and is notified until it answers.
         context.onLateAnswer?.(id, active.generation, unreachable(reason), identityOf(worker));
       },
       onClose: () => connections.delete(connection),
@@ -123,7 +123,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
     identity: async (worker) => identityOf(placeOf(worker)?.[1]),
-    runIdentity: async (worker) => lifeOf(placeOf(worker)?.[1]),
+    runIdentity: async (worker) => runIdentityOf(placeOf(worker)?.[1]),
     liveness: (worker) =>
       livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>
         placeOf(worker) === undefined ? 'dead' : 'alive',
@@ -140,7 +140,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
 }
 
 function ensureSocketDirectory({ durable }: Pick<DriverContext, 'durable'>, path: string): void {
-  // Before it is created: root would create it where a link of another user leads.
+  // Check before the creation, because root would follow the link of another user.
   requireSafePathOrParent(path);
   durable.ensureDirectory('native.directory', path, 0o755);
 }
@@ -150,24 +150,24 @@ function refuseConnection(socket: Parameters<typeof serveNativeWorker>[0], log: 
   socket.destroy();
 }
 
-/** Of a nack, whose lines are one by now, the first counts. */
+/** Applies the rule of deferrals to the first line of a nack. Its lines are joined to one text here. */
 function judgedBy(options: NativeOptions): (answer: Answer) => Answer {
-  const busy = notNowRule(options.notNow);
+  const busy = deferralRule(options.notNow);
   const isBusy = ({ kind, text }: Answer): boolean =>
     kind === 'refused' && busy.forText(text.split(' | ')[0] ?? '');
   return (answer) => (isBusy(answer) ? notNow(answer.text) : answer);
 }
 
-/** The library tries again at least every 5 s. */
+/** The library retries to connect at least every 5 s. */
 const comeWithinMs = 6000;
 
-/** Counts from now on: a driver is opened as soon as it is made. */
+/** @returns a function with the milliseconds that are left for workers to connect, from the creation of the driver */
 function timeToCome(clock: Clock): () => number {
   const endMs = clock.monotonicMs() + comeWithinMs;
   return () => Math.max(0, endMs - clock.monotonicMs());
 }
 
-/** Two workers of one name are `name` and `name#2`; a place that is free again is taken again. */
+/** Two workers with one name are `name` and `name#2`. A free number is reused. */
 function freeId(name: string, taken: readonly string[]): string {
   if (!taken.includes(name)) return name;
   let number = 2;
@@ -175,5 +175,5 @@ function freeId(name: string, taken: readonly string[]): string {
   return `${name}#${number}`;
 }
 
-/** A worker may connect again, as the library does after a moment; one that stays away does not live for us. */
+/** Time in which the library reconnects. A worker that stays disconnected for longer counts as dead. */
 const reconnectGraceMs = 2000;

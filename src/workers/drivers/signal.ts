@@ -1,6 +1,6 @@
-// Daemons that re-read their policy on a signal, found by `process` of their group or by their pid files. A signal has no answer: nothing here
-// confirms, but a master process that replaces its children, as nginx does, where the user asks for that proof.
-// Never signals a process that may be a stranger's: who it is is looked at in the same turn as the signal is sent.
+// Notifies daemons by a signal, found by `process` of their group or by their pid files. A signal has no answer, so that nothing
+// confirms, except a master process that replaces its children, as nginx, if the user configures this proof. Never signals a process
+// of another program: its identity is checked in the same run of the event loop that sends the signal.
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -45,7 +45,7 @@ function createDriver(options: SignalOptions, context: DriverContext): Driver {
   if (onSilence !== undefined && proof === undefined)
     throw new WritError(
       'CONFIG_INVALID',
-      'reset.onSilence needs `proof: children`: who proves nothing is always silent',
+      'reset.onSilence needs `proof: children`: without a proof every worker is silent',
     );
   const { process, members } = findTargets(options, context);
   const seen = new Map<string, ProcessInfo>();
@@ -80,7 +80,7 @@ interface Targets {
   readonly members: () => Promise<readonly string[]>;
 }
 
-/** The workers of a pid file are those whose files are there; a unit and an address have one, whether it runs or not. */
+/** Lists workers: one for each existing pid file, or one for a unit or an address, whether it runs or not. */
 function findTargets({ pidFile, signal }: SignalOptions, context: DriverContext): Targets {
   const { place } = context.process ?? {};
   const path = place?.kind === 'pidFile' ? place.path : pidFile;
@@ -129,7 +129,7 @@ async function notify(
   if (seen?.pid === pid && seen.startTicks !== startTicks)
     return unreachable(`process ${pid} ended and another process has its pid`);
   const before = options.proof === undefined ? [] : childrenOf(pid);
-  // From here to the signal nothing else may run: the number may be another process's a moment later.
+  // Do not await between here and the signal, because the pid may belong to another process a moment later.
   const now = process.confirm(worker, daemon);
   if (now.kind !== 'found') return notSignalled(now);
   const errno = sendSignal(pid, `SIG${options.signal}`);
@@ -145,12 +145,12 @@ async function notify(
   });
 }
 
-const lookAgainMs = 50;
+const checkEveryMs = 50;
 
 /**
- * The proof that a master process has reloaded: every process that served before the signal is gone or drains its last
- * connections, and new ones are there. A master that refuses its new configuration keeps its children.
- * @param before the children that the master had before it was notified
+ * Proves that a master process reloaded: each process that served before the signal has ended or drains its last connections, and new
+ * processes serve. A master that refuses its new configuration keeps its children.
+ * @param before the children of the master before the signal
  */
 async function watchReplacement(
   master: ProcessInfo,
@@ -167,20 +167,20 @@ async function watchReplacement(
   for (;;) {
     if (!isSame(master)) return unreachable(`${sent}, which died`);
     const left = before.filter(serves).length;
-    // None of those before serves any more: one that does is new.
+    // No earlier child serves any more, so a serving child is new.
     if (left === 0 && childrenOf(master.pid).some(serves))
       return confirmed(`${sent}, which replaced its ${count} children`);
-    // A master that is slow and one that refuses look alike: silence, never a no by itself.
+    // A slow master and a refusing one have the same state, so that the timeout alone is not a refusal.
     if (clock.monotonicMs() >= endMs || signal?.aborted === true) {
       const answer = unreachable(`${sent}: ${left} of its ${count} children still serve as before`);
       const isOver = onSilence === 'rollback' && signal?.aborted !== true;
       return isOver && keepsAll(master, before) ? { ...answer, silence: 'refuses' } : answer;
     }
-    await clock.sleep(lookAgainMs, signal);
+    await clock.sleep(checkEveryMs, signal);
   }
 }
 
-/** It has the children that it had, no other, and none of them is stopped: who is stopped has not heard the signal. */
+/** @returns whether the master has exactly its earlier children and none is stopped; a stopped process did not handle the signal */
 function keepsAll(master: ProcessInfo, before: readonly ProcessInfo[]): boolean {
   const isKnown = (child: ProcessInfo): boolean => before.some((one) => one.pid === child.pid);
   const runs = ({ pid }: ProcessInfo): boolean => findProcess(pid)?.stopped === 'no';

@@ -1,6 +1,6 @@
-// Processes under supervisord: notified by a signal each, or stopped and started, over XML-RPC on its unix socket.
-// Supervisord knows that a process runs, never what it read: nothing here confirms. Never leaves a process
-// stopped that it has stopped itself, as long as supervisord answers.
+// Notifies processes under supervisord by a signal, or by a stop and a start, over XML-RPC on its Unix socket. Supervisord does not know
+// what a process read, so that nothing confirms. Always starts a process again that it stopped itself, as long as supervisord
+// answers.
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
@@ -17,7 +17,7 @@ import type {
 import { supervisedEndsSince } from '../protocols/supervised-ends.js';
 import {
   callSupervisord,
-  failureOf,
+  failureText,
   processOf,
   type SupervisedProcess,
   type SupervisordAnswer,
@@ -32,7 +32,7 @@ import {
   property,
   text,
 } from '../shared/driver-options.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 
 const processName = '[A-Za-z0-9_.@-]{1,64}';
 
@@ -65,7 +65,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
   requireSocketPath(socket);
   if ((options.group === undefined) === (processes === undefined))
     throw new WritError('CONFIG_INVALID', 'reset: supervisord needs either `group` or `processes`');
-  const place = { socket, clock, authorizationFile, busy: notNowRule(options.notNow) };
+  const place = { socket, clock, authorizationFile, busy: deferralRule(options.notNow) };
   const restart = (worker: string, reset: ResetOptions): Promise<Answer> => restartOne(place, worker, reset);
   return {
     verdictClass: signal === undefined ? 'early' : 'silent',
@@ -80,33 +80,33 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
       return process === undefined ? undefined : supervisedEndsSince(place, process, { mark, signal });
     },
     pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
-    // Where a reset restarts, each notification would make a process that was never notified.
+    // Absent if a reset restarts, because each notification would create a process that was never notified.
     identity: signal && ((worker) => identityOf(place, worker)),
   };
 }
 
 interface Place extends SupervisordPlace {
-  readonly busy: NotNowRule;
+  readonly busy: DeferralRule;
 }
 
-/** @param reason of supervisord, whose text the user may know as "not now" */
+/** @param reason of supervisord; the user may have configured its text as a deferral */
 function failureAnswer({ socket, busy }: Place, worker: string, reason: string): Answer {
   const text = `${socket}: ${worker}: ${reason}`;
   return busy.forText(reason) ? notNow(text) : unreachable(text);
 }
 
-/** For the calls that no caller gives a deadline to. */
+/** Timeout of calls without a deadline of the caller. */
 const askTimeoutMs = 5000;
 const maxProcesses = 1024;
 
 async function groupMembers(place: SupervisordPlace, group: string): Promise<readonly string[]> {
   const answer = await callSupervisord(place, ['getAllProcessInfo'], { timeoutMs: askTimeoutMs });
-  // Supervisord is not up yet; one that died without a word leaves its socket, and ECONNREFUSED.
+  // Supervisord does not run yet. After a crash its socket remains, and the error is ECONNREFUSED.
   if (answer.kind === 'failed' && answer.reason === 'ENOENT') return [];
   const found =
     answer.kind === 'value' && Array.isArray(answer.value) ? answer.value.map(processOf) : undefined;
   if (found === undefined || found.includes(undefined))
-    throw noMembers(place, failureOf(answer) ?? 'an answer that lists no processes');
+    throw noMembers(place, failureText(answer) ?? 'an answer that lists no processes');
   const members = found.filter((one) => one?.group === group).map((one) => one?.id ?? '');
   if (members.length === 0) throw noMembers(place, `it has no group ${group}`);
   if (members.length > maxProcesses)
@@ -128,7 +128,7 @@ async function signalOne(
   if (notUp !== undefined) return failureAnswer(place, worker, notUp);
   const call = { ...limits, timeoutMs: leftMs };
   const answer = await callSupervisord(place, ['signalProcess', worker, signal], call);
-  const reason = failureOf(answer);
+  const reason = failureText(answer);
   if (reason === undefined) return notified(`SIG${signal} sent to ${worker}`);
   const isStopped =
     isFault(answer, faults.notRunning) && (await infoOf(place, worker))?.state === stoppedState;
@@ -138,8 +138,8 @@ async function signalOne(
 }
 
 /**
- * A process that has just started may not handle the signal yet, and would end by it. Four such ends make it FATAL.
- * @returns what is left of the timeout, and why the process must not be signalled
+ * Waits until a started process can handle the signal; otherwise it would exit, and four such exits make it FATAL.
+ * @returns the rest of the timeout, and the reason if the process must not be signalled
  */
 async function waitUntilUp(
   place: SupervisordPlace,
@@ -151,9 +151,9 @@ async function waitUntilUp(
   for (let leftMs = timeoutMs; leftMs > 0 && !signal?.aborted; ) {
     const answer = await callSupervisord(place, ['getProcessInfo', worker], { timeoutMs: leftMs });
     leftMs = endMs - place.clock.monotonicMs();
-    // The last question has whatever time is left, and one that it cuts off has not failed.
+    // The last call may be cut off by the rest of the timeout, which is not a failure.
     if (answer.kind === 'failed' && wasStarting && leftMs < pollMs) break;
-    if (answer.kind === 'failed') return { leftMs, reason: failureOf(answer) };
+    if (answer.kind === 'failed') return { leftMs, reason: failureText(answer) };
     const process = answer.kind === 'value' ? processOf(answer.value) : undefined;
     wasStarting = process?.state === startingState;
     if (!wasStarting && leftMs > 0) return { leftMs };
@@ -166,8 +166,8 @@ async function waitUntilUp(
 const faults = { abnormalTermination: 40, spawnError: 50, alreadyStarted: 60, notRunning: 70 } as const;
 
 /**
- * Supervisord has no restart. Once the stop is sent neither an abort nor a deadline ends this before the start:
- * a process that was stopped by hand is not started again by supervisord itself.
+ * Stops and starts a process, because supervisord has no restart. After the stop, neither an abort nor a deadline prevents the start:
+ * supervisord itself does not start a process again that was stopped by a call.
  */
 async function restartOne(place: Place, worker: string, reset: ResetOptions): Promise<Answer> {
   const { timeoutMs } = reset;
@@ -175,22 +175,22 @@ async function restartOne(place: Place, worker: string, reset: ResetOptions): Pr
   if (reset.signal?.aborted) return no('aborted');
   const stopped = await callSupervisord(place, ['stopProcess', worker, true], { timeoutMs });
   const failure = await whyNotStopped(place, worker, stopped);
-  // Only before it is stopped: what was stopped must come up again.
+  // Return only before the stop. A stopped process must be started again.
   if (failure !== undefined) return failureAnswer(place, worker, failure);
   const started = await callSupervisord(place, ['startProcess', worker, true], { timeoutMs });
   const failed = isFault(started, faults.spawnError) || isFault(started, faults.abnormalTermination);
   const outcome = failed ? await settledStart(place, worker, timeoutMs) : 'unknown';
   if (outcome === 'ended') return refused(`${worker} ended while it started`);
   const isUp = outcome === 'up' || isFault(started, faults.alreadyStarted);
-  const reason = isUp ? undefined : failureOf(started);
+  const reason = isUp ? undefined : failureText(started);
   return reason === undefined
     ? notified(`${worker} stopped and started`)
     : no(`it was stopped, and: ${reason}`);
 }
 
 /**
- * A process that ended while it started refused. Supervisord 4 has the same fault for one that it could not even
- * execute, tells the two apart only in words, and takes the words back while it tries again by itself.
+ * Decides whether a process refused, because it ended during its start. Supervisord 4 has the same fault for a process that it could
+ * not execute, distinguishes the two only by a text, and removes the text while it retries.
  */
 async function settledStart(
   place: SupervisordPlace,
@@ -214,7 +214,7 @@ function isFault(answer: SupervisordAnswer, code: number): boolean {
   return answer.kind === 'fault' && answer.code === code;
 }
 
-/** As long as supervisord waits by default before it kills a process that does not end, and some more. */
+/** Longer than supervisord waits by default before it kills a process that does not exit. */
 const stopGraceMs = 15_000;
 const pollMs = 200;
 
@@ -223,7 +223,7 @@ async function whyNotStopped(
   worker: string,
   answer: SupervisordAnswer,
 ): Promise<string | undefined> {
-  const reason = isFault(answer, faults.notRunning) ? undefined : failureOf(answer);
+  const reason = isFault(answer, faults.notRunning) ? undefined : failureText(answer);
   if (reason === undefined || answer.kind !== 'failed' || !reason.startsWith('no answer')) return reason;
   const endMs = place.clock.monotonicMs() + stopGraceMs;
   while (place.clock.monotonicMs() < endMs) {
@@ -239,7 +239,7 @@ async function infoOf(place: SupervisordPlace, worker: string): Promise<Supervis
   return answer.kind === 'value' ? processOf(answer.value) : undefined;
 }
 
-/** By `supervisorctl stop`, or never started. */
+/** The state after `supervisorctl stop`, or before the first start. */
 const stoppedState = 0;
 const startingState = 10;
 const runningState = 20;
@@ -249,7 +249,7 @@ const backoffState = 30;
 const exitedState = 100;
 const fatalState = 200;
 
-/** Supervisord is the parent and reaps: what it calls running is no zombie. */
+/** Trusts the state RUNNING: supervisord is the parent and reaps its children, so it is not a zombie. */
 async function livenessOf(place: SupervisordPlace, worker: string): Promise<Liveness> {
   const process = await infoOf(place, worker);
   if (process === undefined) return 'unknown';
@@ -257,7 +257,7 @@ async function livenessOf(place: SupervisordPlace, worker: string): Promise<Live
   return stoppedStates.has(process.state) || process.state === backoffState ? 'dead' : 'unknown';
 }
 
-/** FATAL, BACKOFF, and an exit with an error; STOPPED is somebody's wish. */
+/** Failures are FATAL, BACKOFF, and an exit with an error. STOPPED is requested. */
 async function failureOfProcess(
   place: SupervisordPlace,
   worker: string,

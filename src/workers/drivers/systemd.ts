@@ -1,6 +1,6 @@
-// Services under systemd, by unit or pattern: notified by `systemctl reload` or restarted. A job that ended well proves
-// what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
-// Never notifies a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
+// Notifies systemd services, by unit or pattern: `systemctl reload` or a restart. A successful job proves no more than the unit's own
+// command, so that it confirms only if the user configures it. Never notifies a unit that is not active or not loaded: systemd would
+// start it, or do nothing and report success.
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
@@ -11,23 +11,23 @@ import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../c
 import {
   parseUnitList,
   parseUnitState,
+  reloadProofText,
   shownProperties,
   type UnitState,
   unitFailure,
   unitNamePattern,
-  whatReloadProves,
 } from '../protocols/systemd-units.js';
 import { unitEndsSince } from '../protocols/unit-ends.js';
 import { driverKind, type OptionsOf, oneOf, property, text, yesOrNo } from '../shared/driver-options.js';
 import { firstLineOf } from '../shared/first-line.js';
-import { endOf } from '../shared/member-command.js';
-import { type NotNowRule, notNowRule } from '../shared/not-now.js';
+import { commandEndText } from '../shared/member-command.js';
+import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 
 const action = oneOf('reload', 'restart', 'try-restart', 'try-reload-or-restart');
 
 const properties = {
   systemd: text('a unit or a pattern of units with its type, as nginx.service or worker@*.service', {
-    // Never an option of systemctl; with a type, or `web` would be taken for `web.service` here and not there.
+    // Excludes options of systemctl. Requires a type, because only some commands of systemctl expand `web` to `web.service`.
     pattern: '^[A-Za-z0-9:_.@*?\\[\\]\\\\][A-Za-z0-9:_.@*?\\[\\]\\\\-]*\\.[a-z]+$',
     maxLength: 200,
   }),
@@ -43,10 +43,10 @@ export const systemd = driverKind({ name: 'systemd', properties, knowsProcess: t
 
 function createDriver(options: SystemdOptions, context: DriverContext): Driver {
   const { action = 'reload', confirms } = options;
-  const asking = { ask: systemctl(context), clock: context.clock, busy: notNowRule(options.notNow) };
+  const asking = { ask: systemctl(context), clock: context.clock, busy: deferralRule(options.notNow) };
   const { ask } = asking;
   const isVouchedFor = confirms === true;
-  const look = (worker: string): Promise<UnitState | undefined> =>
+  const readState = (worker: string): Promise<UnitState | undefined> =>
     stateOf(ask, worker, { timeoutMs: askTimeoutMs });
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
@@ -54,16 +54,16 @@ function createDriver(options: SystemdOptions, context: DriverContext): Driver {
     reset: (unit, reset) => runJob({ unit, action, down: 'left', isVouchedFor }, reset, asking),
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
-    liveness: async (worker) => livenessOf(await look(worker)),
+    liveness: async (worker) => livenessOf(await readState(worker)),
     failure: async (worker) => {
-      const state = await look(worker);
+      const state = await readState(worker);
       return state && unitFailure(worker, state);
     },
     endsSince: async (worker, mark) => unitEndsSince(worker, mark, context),
-    pid: async (worker) => (await look(worker))?.mainPid,
-    // Where a reset may restart, each notification would make a process that was never notified.
+    pid: async (worker) => (await readState(worker))?.mainPid,
+    // Absent if a reset restarts, because each notification would create a process that was never notified.
     identity:
-      action === 'reload' ? async (worker) => (await look(worker))?.invocation || undefined : undefined,
+      action === 'reload' ? async (worker) => (await readState(worker))?.invocation || undefined : undefined,
   };
 }
 
@@ -84,14 +84,14 @@ function systemctl(context: DriverContext): Systemctl {
     });
 }
 
-/** A unit that failed is a worker that is dead, and is named; one that is not active was not started. */
+/** Lists members. A failed unit is a dead worker and is included; an inactive unit was not started and is not. */
 async function unitsOf(ask: Systemctl, pattern: string): Promise<readonly string[]> {
   const args = ['list-units', '--plain', '--no-legend', '--full', '--', pattern];
   const result = await ask(args, { timeoutMs: askTimeoutMs });
   const isWhole = result.kind === 'exited' && result.exitCode === 0 && !result.truncated;
   const units = isWhole ? parseUnitList(result.stdout) : undefined;
   if (units !== undefined && units.length <= maxUnits) return units;
-  const noList = isWhole ? 'its list has a line that is not a unit' : endOf(result);
+  const noList = isWhole ? 'its list has a line that is not a unit' : commandEndText(result);
   const reason = units === undefined ? noList : `more than ${maxUnits} units`;
   throw unlisted(`systemctl cannot list ${pattern}: ${reason}`, { pattern, reason });
 }
@@ -104,7 +104,7 @@ async function stateOf(ask: Systemctl, unit: string, limits: AskLimits): Promise
 interface Job {
   readonly unit: string;
   readonly action: Action;
-  /** Only a restart that was asked for by name starts what is down. */
+  /** What to do with a unit that does not run. Only a requested restart starts it. */
   readonly down: 'left' | 'started';
   readonly isVouchedFor: boolean;
 }
@@ -112,7 +112,7 @@ interface Job {
 async function runJob(
   job: Job,
   reset: ResetOptions,
-  { ask, clock, busy }: { ask: Systemctl; clock: Clock; busy: NotNowRule },
+  { ask, clock, busy }: { ask: Systemctl; clock: Clock; busy: DeferralRule },
 ): Promise<Answer> {
   const { unit, action, down } = job;
   const { target: _, ...limits } = reset;
@@ -125,35 +125,35 @@ async function runJob(
     ...limits,
     timeoutMs: Math.max(limits.timeoutMs - (clock.monotonicMs() - startedMs), 1),
   });
-  // The start limit counts the crashes of the release that is left, and would refuse the start of the restored one.
+  // Reset the start limit: it counts crashes of the release that is left, and would prevent the start of the restored one.
   if (down === 'started' && before.active === 'failed') await ask(['reset-failed', '--', unit], left());
   const result = await ask([action, '--', unit], left());
-  if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${endOf(result)}`);
+  if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${commandEndText(result)}`);
   if (result.exitCode !== 0) {
-    const failed = `${unit}: ${action} failed: ${endOf(result)}`;
+    const failed = `${unit}: ${action} failed: ${commandEndText(result)}`;
     if (busy.forText(firstLineOf(result))) return notNow(failed);
-    return saysNo(result) ? refused(failed) : unreachable(failed);
+    return hasFailedJob(result) ? refused(failed) : unreachable(failed);
   }
-  const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';
+  const proof = action === 'reload' ? reloadProofText(before) : 'what it has read is unknown';
   const text = `${unit}: ${action} done; ${proof}`;
   return job.isVouchedFor ? confirmed(text) : notified(text);
 }
 
 /**
- * The job ran, and what failed is the unit's own command, or its start: systemctl has one text for that. A right that
- * is missing, a bus that is away or a job that somebody else took back is nothing of the unit, with the same exit code.
+ * @returns whether the unit's own command or start failed, for which systemctl has one text. A missing right, an unavailable bus, or a
+ * job that another caller cancelled has the same exit code, and is not a refusal
  */
-function saysNo(result: CommandResult): boolean {
+function hasFailedJob(result: CommandResult): boolean {
   return result.kind === 'exited' && /^Job for \S+ failed/m.test(result.stderr);
 }
 
 function whyNot(state: UnitState | undefined, { action, down }: Job): string | undefined {
   if (state === undefined) return 'systemctl cannot show it';
-  // Whose files are gone or masked may still run: some jobs fail at once, which is nothing of the unit, others do nothing.
+  // A unit with missing or masked files may still run. Some of its jobs fail at once without a refusal, and others do nothing.
   if (state.load !== 'loaded') return `its unit file is ${state.load}`;
   if (livenessOf(state) !== 'alive' && !(down === 'started' && livenessOf(state) === 'dead'))
     return `it is ${state.active}`;
-  if (action === 'reload' && state.canReload === 'no') return 'it has no reload; use `action: restart`';
+  if (action === 'reload' && !state.canReload) return 'it has no reload; use `action: restart`';
   return undefined;
 }
 

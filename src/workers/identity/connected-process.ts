@@ -1,5 +1,5 @@
-// Which process a worker on a connection is: its hello has a pid, and /proc names the process with that pid. Node has no
-// SO_PEERCRED, so a worker can send a wrong pid. That hides its own restarts alone, and a worker can refuse any release anyway.
+// Finds the process of a connected worker: its hello has a pid, and /proc has the process. Node has no SO_PEERCRED, so that a worker can
+// send a wrong pid. This hides only its own restarts, and a worker can refuse any release anyway.
 import { isSystemError } from '../../core/errors.js';
 import { readProcText } from '../../platform/process/proc-files.js';
 import { findProcess } from '../../platform/process/processes.js';
@@ -7,29 +7,29 @@ import { findProcess } from '../../platform/process/processes.js';
 const maxProcBytes = 65_536;
 
 /**
- * @param pid of the hello
- * @returns pid and start time; undefined where no process that could be this worker has the pid
+ * @param pid in the hello of the worker
+ * @returns pid and start time; undefined if no process with this pid can be the worker
  */
 export function claimedProcess(pid: number): string | undefined {
-  // The first process of another container says the same pid as the init of this host.
+  // The first process of another container has the pid of this host's init.
   if (pid <= 1) return undefined;
   try {
     const found = findProcess(pid);
     if (found === undefined || isKernelThread(pid) || isOfInnerNamespace(pid)) return undefined;
     return `${pid}@${found.startTicks}`;
   } catch (error) {
-    // A /proc that hides the processes of other users.
+    // This /proc hides the processes of other users.
     if (isSystemError(error)) return undefined;
     throw error;
   }
 }
 
-/** Small pids of a container are those of kernel threads on its host. */
+/** Detects kernel threads: their pids on the host are equal to small pids in a container. */
 function isKernelThread(pid: number): boolean {
   return readProcText(`/proc/${pid}/cmdline`, maxProcBytes) === '';
 }
 
-/** Such a process knows itself by another pid than this one. */
+/** Detects a process in an inner pid namespace, which has another pid there. */
 function isOfInnerNamespace(pid: number): boolean {
   const status = readProcText(`/proc/${pid}/status`, maxProcBytes) ?? '';
   return /^NSpid:\t\d+\t/m.test(status);

@@ -1,5 +1,5 @@
-// The process that listens where a worker is asked: found once by a walk over all processes, kept, and from then on only
-// looked at. Never takes one of several unrelated processes for the worker.
+// Finds the process that listens at the address of a worker: one walk over all processes, then a check of the result. Never chooses one
+// of several unrelated processes.
 import { lstatSync } from 'node:fs';
 import { isSystemError } from '../../core/errors.js';
 import {
@@ -19,7 +19,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { Daemon } from '../contract/driver.js';
 import { chooseHolder } from './listening-rules.js';
 
-/** A holder, and the file of its unix socket: another process may have bound the path again. */
+/** A process with the listening socket, and the file of a Unix socket, because another process may bind the path later. */
 export interface KeptHolder extends SocketHolder {
   readonly place: ListenPlace;
   readonly socketFile: string | undefined;
@@ -29,12 +29,12 @@ export type ListeningDaemon =
   | Exclude<Daemon, { kind: 'found' }>
   | { readonly kind: 'found'; readonly holder: KeptHolder };
 
-/** @returns whether this very process still listens there */
+/** @returns whether the same process still listens there */
 export function stillListens({ place, socketFile, ...holder }: KeptHolder): boolean {
   return isHeld(holder) && socketFileOf(place) === socketFile;
 }
 
-/** @param program name or path of the program that the process must run */
+/** @param program name or path of the program that the process must run; undefined: any */
 export async function findListener(
   place: ListenPlace,
   program: string | undefined,
@@ -77,7 +77,7 @@ function choose({ holders, isComplete }: SocketHolders, program: string | undefi
     : { kind: 'found', holder };
 }
 
-/** Nothing writes into the file of a socket: its time is that of its birth. */
+/** Identifies the file of a socket. No program writes into it, so its mtime is the time of its creation. */
 function socketFileOf(place: ListenPlace): string | undefined {
   if (!('path' in place)) return undefined;
   try {

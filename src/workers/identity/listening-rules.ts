@@ -1,8 +1,8 @@
-// Which of the processes that have a listening socket open is the worker. Pure.
+// Chooses the worker among the processes that have a listening socket open. Pure.
 
 export interface HoldingProcess {
   readonly pid: number;
-  /** Its parents, the nearest first. */
+  /** Pids of its ancestors, the parent first. */
   readonly ancestors: readonly number[];
 }
 
@@ -14,8 +14,8 @@ const maxNamed = 5;
 const initPid = 1;
 
 /**
- * A master and its children have the same socket: the master is the worker. Where none of the holders is an ancestor of all the
- * others, any choice would be a guess.
+ * Chooses the master, because a master and its children share the socket. Refuses to choose if no process is an ancestor of all
+ * others.
  * @param holders at least one, each process once
  */
 export function chooseHolder(holders: readonly HoldingProcess[]): ChosenHolder {

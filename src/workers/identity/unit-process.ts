@@ -1,4 +1,4 @@
-// The main process of a systemd unit, as systemd knows it, and how the unit failed. Asks systemctl, and starts or stops nothing.
+// Reads the main process of a systemd unit, and how the unit failed, from systemctl. Starts and stops nothing.
 
 import { findProcess } from '../../platform/process/processes.js';
 import { runCommand } from '../../platform/process/run-command.js';
@@ -15,9 +15,9 @@ const askTimeoutMs = 5000;
 const maxAnswerBytes = 65_536;
 
 /**
- * @param programPath where systemctl is found; left out: the fixed places
- * @returns the main process. systemd collects its processes itself, so that a number which it gives before and after the start
- *   time was read cannot be a stranger's
+ * @param programPath search path for systemctl; undefined: the fixed paths
+ * @returns the main process. systemd reaps its processes itself, so that a pid that it reports both before and after the start time is
+ *   read cannot belong to another program
  */
 export async function findUnitProcess(unit: string, programPath?: string): Promise<Daemon> {
   if (!new RegExp(unitNamePattern).test(unit))
@@ -34,7 +34,7 @@ export async function findUnitProcess(unit: string, programPath?: string): Promi
 
 type MainPid = { readonly kind: 'pid'; readonly pid: number } | Exclude<Daemon, { kind: 'found' }>;
 
-/** @returns undefined for a unit that has not failed, or that systemctl cannot show */
+/** @returns undefined if the unit has not failed, or systemctl cannot show it */
 export async function findUnitFailure(
   unit: string,
   programPath?: string,

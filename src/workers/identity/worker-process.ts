@@ -1,6 +1,6 @@
-// Which process a worker is, by `process` of its group: the main process of a unit, the one of a pid file, or the one that
-// listens. Keeps what was found and only looks at it again, so that an idle agent pays almost nothing; a process that is gone
-// is searched for again. Of a unit it also reads what systemd recorded. Sends no signal.
+// Finds the process of a worker by the `process` of its group: the main process of a unit, the process of a pid file, or the listening
+// process. Caches the result and only checks it later, so that an idle agent has almost no cost. Searches again after the process
+// ended. Also reads systemd's record of a unit. Sends no signal.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { ProcessConfig, ProcessPlace } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
@@ -16,35 +16,35 @@ import { findUnitFailure, findUnitProcess } from './unit-process.js';
 
 export interface WorkerProcess {
   readonly place: ProcessPlace;
-  /** Looks at the process that is kept, and searches for it where it is gone. */
+  /** Checks the cached process, and searches again if it ended. */
   find(worker: string): Promise<Daemon>;
-  /** Looks once more, without waiting for anything: between this and a signal nothing else happens. */
+  /** Checks the process synchronously, so that no other code runs between this check and a signal. */
   confirm(worker: string, process: ProcessInfo): Daemon;
-  /** The next search is not delayed because the last one found nothing. */
+  /** Resets the backoff, so that the next search is not delayed. */
   searchNow(worker: string): void;
-  /** What systemd recorded of it; left out where the place is not a unit. */
+  /** Record of systemd; undefined if the process is not given by a unit. */
   readonly record?: SupervisorRecord;
 }
 
 type SupervisorRecord = Required<Pick<Driver, 'endsSince' | 'failure'>>;
 
 export interface WorkerProcessOptions {
-  /** `process` of the group. */
+  /** The key `process` of the group. */
   readonly process?: ProcessConfig | undefined;
-  /** `reset.pidFile`: what 0.1.0 had in place of `process`. */
+  /** The key `reset.pidFile`, which 0.1.0 had in place of `process`. */
   readonly pidFile?: string | undefined;
-  /** Where a driver asks a worker: its process listens there, unless the group says otherwise. */
+  /** Address of the worker in the driver. Its process listens there, unless the group has `process`. */
   readonly listensAt?: ((worker: string) => ListenPlace | undefined) | undefined;
-  /** For drivers of which each worker is a match of the glob: the pid file of a worker. */
+  /** The pid file of a worker, for drivers with one worker for each match of a glob. */
   readonly pidFileOf?: ((worker: string) => string) | undefined;
-  /** The one that the driver sends to it, as USR1. */
+  /** The signal that the driver sends, as USR1. */
   readonly signal?: string | undefined;
 }
 
 type Context = Pick<DriverContext, 'clock' | 'programPath'>;
 
 /**
- * @returns undefined where nothing is known of the processes of the group
+ * @returns undefined if the processes of the group are unknown
  * @throws WritError CONFIG_INVALID for `process: none` with a program, or a program without a place
  */
 export function createWorkerProcess(
@@ -84,12 +84,12 @@ export function createWorkerProcess(
   return byKept(place ?? { kind: 'listens', address: '' }, search, context);
 }
 
-/** @returns whether the process that listens there can be found on this host */
+/** @returns whether the address is on this host, so that its process can be found */
 export function isFoundByListening(at: ListenPlace | undefined): boolean {
   return at !== undefined && isLocalPlace(at);
 }
 
-/** @returns undefined for a name that cannot stand in a path or the name of a unit */
+/** @returns undefined for a name that is not valid in a path or in the name of a unit */
 function filled(text: string, worker: string): string | undefined {
   if (!text.includes('{worker}')) return text;
   return isWorkerName(worker) ? text.replaceAll('{worker}', () => worker) : undefined;
@@ -99,7 +99,7 @@ function unfilled(worker: string): Exclude<Daemon, { kind: 'found' }> {
   return { kind: 'unknown', reason: `${worker}: this name cannot stand for {worker}` };
 }
 
-/** @returns undefined for a text that is not an address */
+/** @returns undefined if the text is not an address */
 export function parsePlace(text: string): ListenPlace | undefined {
   if (text.startsWith('/')) return { path: text };
   const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
@@ -116,16 +116,16 @@ function byPidFile(
   { clock }: Context,
 ): WorkerProcess {
   const examined = rememberExamined(clock);
-  // The file says at each look which process it is now.
-  const look = (worker: string): Daemon => {
+  // Read the pid file at each check, because the daemon may have written another pid.
+  const readDaemon = (worker: string): Daemon => {
     const path = fileOf(worker);
     return path === undefined ? unfilled(worker) : findDaemon(path, { program, examined });
   };
   return {
     place,
-    find: async (worker) => look(worker),
+    find: async (worker) => readDaemon(worker),
     confirm: (worker, process) => {
-      const now = look(worker);
+      const now = readDaemon(worker);
       return now.kind === 'found' && !isSame(now.process, process) ? replaced(process) : now;
     },
     searchNow: () => undefined,
@@ -143,7 +143,7 @@ async function findUnit(unit: string, program: string | undefined, { programPath
   return { kind: 'unknown', reason: `${unit}: process ${found.process.pid} does not run ${program}` };
 }
 
-/** A unit that a person restarts has a new process and no failure: only systemd's record tells it from a crash. */
+/** Reads systemd's record, because only it distinguishes a restart by an operator from a crash. */
 function recordOf(unit: string, context: Context & Pick<WorkerProcessOptions, 'signal'>): SupervisorRecord {
   return {
     endsSince: async (worker, mark) => {
@@ -157,20 +157,20 @@ function recordOf(unit: string, context: Context & Pick<WorkerProcessOptions, 's
   };
 }
 
-/** Shorter than the 2 s between two observations in a bake time, in which a restart that is not observed is not counted. */
+/** Less than the 2 s between two observations in a bake time, so that each observation sees a restart and counts it. */
 const cheapSearchGapMs = 1000;
 const backoff = { firstMs: 2000, maxMs: 60_000 };
 const maxKept = 4096;
 
 interface Kept {
   readonly found: Found;
-  /** Searches in a row that read the open files of all processes and found no worker. */
+  /** Consecutive searches that read the open files of all processes and found no worker. */
   readonly costlyFailures: number;
-  /** The earliest time of the next search, by the monotonic clock. */
+  /** Earliest time of the next search, on the monotonic clock. */
   readonly notBeforeMs: number;
 }
 
-/** Searches with growing gaps, up to a minute, where a search reads the open files of all processes and finds no worker. */
+/** Searches with a backoff up to a minute if a search reads the open files of all processes and finds no worker. */
 function byKept(
   place: ProcessPlace,
   search: (worker: string) => Promise<Found>,
@@ -180,7 +180,7 @@ function byKept(
   const searching = new Map<string, Promise<Daemon>>();
   const searchFor = async (worker: string): Promise<Daemon> => {
     const found = await search(worker);
-    // Without a socket no process is searched for, and a unit is asked by its name.
+    // Only a listening place needs a search over all processes. A unit is queried by its name.
     const isCostly = place.kind === 'listens' && found.kind === 'unknown';
     const costlyFailures = isCostly ? (kept.get(worker)?.costlyFailures ?? 0) + 1 : 0;
     const gapMs = isCostly ? computeBackoffMs(costlyFailures, backoff) : cheapSearchGapMs;
@@ -232,7 +232,7 @@ function replaced({ pid }: ProcessInfo): Daemon {
 
 type ProcessVerbs = Required<Pick<Driver, 'pid' | 'identity' | 'process'>> & Partial<SupervisorRecord>;
 
-/** @returns what a driver says of the process of its workers; nothing where it is not known */
+/** @returns the calls of a driver about processes; none if the processes are unknown */
 export function processVerbs(process: WorkerProcess | undefined): Partial<ProcessVerbs> {
   if (process === undefined) return {};
   const found = async (worker: string): Promise<ProcessInfo | undefined> => {
@@ -250,7 +250,7 @@ export function processVerbs(process: WorkerProcess | undefined): Partial<Proces
   };
 }
 
-/** @returns whether it lives, for drivers that have no better sight of it: a unit or a pid file names a process for certain */
+/** @returns the liveness call for drivers without a better check. Only a unit or a pid file names a process reliably. */
 export function livenessVerb(process: WorkerProcess | undefined): Pick<Driver, 'liveness'> {
   if (process === undefined || process.place.kind === 'listens') return {};
   return { liveness: async (worker) => livenessOfDaemon(await process.find(worker)) };

@@ -1,5 +1,5 @@
-// Where the `http` driver asks: a URL, or a path on a unix socket, with the name of the worker filled in. Pure but
-// for the listing of sockets. Never lets a name change the host that a URL means to another part of it.
+// Resolves where the `http` driver sends a request: a URL, or a path on a Unix socket, with the name of the worker inserted. Pure
+// except for the listing of sockets. The name of a worker must never change the host or another part of the URL.
 import { basename } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath, type SocketPlace } from '../../platform/net/unix-socket.js';
@@ -10,27 +10,27 @@ import { listSockets, requireOwnPlace, socketOf } from '../shared/socket-set.js'
 
 export type HttpPlaceOptions = string | { readonly unix: string; readonly path: string };
 
-export interface HttpPlace {
+export interface HttpEndpoint {
   members(): Promise<readonly string[]>;
-  /** @returns in words why nobody can be asked, or whom */
+  /** @returns the place of the request, or a text with the reason why there is none */
   at(worker: string, target: Target): { readonly url: URL; readonly unixSocket?: string } | string;
-  /** Where this worker listens; undefined when that cannot be said. */
+  /** Where this worker listens; undefined if unknown. */
   listensAt(worker: string): SocketPlace | undefined;
 }
 
 /** @throws WritError CONFIG_INVALID, SOCKET_PATH_TOO_LONG */
-export function createHttpPlace(options: HttpPlaceOptions, members?: MembersOptions): HttpPlace {
+export function createHttpEndpoint(options: HttpPlaceOptions, members?: MembersOptions): HttpEndpoint {
   return typeof options === 'string' ? urlPlace(options, members) : unixPlace(options, members);
 }
 
 const noTarget: Target = { generation: 0, path: '/' };
 
-function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace {
+function urlPlace(text: string, members: MembersOptions | undefined): HttpEndpoint {
   requireKnownPlaceholders('reset.http', [text]);
   requireOwnPlace('reset.http', text, members);
   const urlOf = (worker: string, target: Target): URL | undefined =>
     plainUrl(fillPlaceholders(text, target, worker));
-  // A name that would do for a host and for a port.
+  // The example name is valid as a host and as a port.
   const example = urlOf('1', noTarget);
   if (example === undefined)
     throw new WritError('CONFIG_INVALID', 'reset.http must be a URL without a name, password or fragment');
@@ -42,13 +42,13 @@ function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace 
     },
     listensAt: (worker) => {
       const url = urlOf(worker, noTarget);
-      // Without the brackets of an address of IPv6.
+      // Remove the brackets of an IPv6 address.
       return url && { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: portOf(url) };
     },
   };
 }
 
-/** A name with an @ could turn the host into a user, and send what is said to somebody else. */
+/** Refuses a URL with user information: a name with an @ could make the host a user name, and redirect the request. */
 function plainUrl(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
@@ -64,14 +64,14 @@ function portOf(url: URL): number {
 function unixPlace(
   { unix, path }: Exclude<HttpPlaceOptions, string>,
   members: MembersOptions | undefined,
-): HttpPlace {
+): HttpEndpoint {
   requireSocketPath(unix);
   requireKnownPlaceholders('reset.http.path', [path]);
   requireOwnPlace('reset.http.unix', unix, members);
   return {
     members: () => listSockets(unix, members),
     at: (worker, target) => {
-      // The name of a socket goes into the path of a URL too.
+      // Check it, because the name of a socket also becomes part of the URL.
       if (!isWorkerName(worker)) return `${worker} cannot be the name of a worker`;
       const url = plainUrl(`http://localhost${fillPlaceholders(path, target, worker)}`);
       if (url === undefined) return `${path} is not a path of a URL`;

@@ -1,26 +1,26 @@
-// The control socket of Knot Resolver in binary mode, 5 and 6 alike: bytes of a command, bytes of its answer.
-// Pure; what an answer means is the driver's. Facts were read off the real kresd 5.6:
-// it sends the prompt `> ` on connect unless started with -q, so nobody may wait for it, and only skip it.
+// The control socket of Knot Resolver 5 and 6 in binary mode: encodes commands and parses answers. Pure; the driver judges answers.
+// Verified with kresd 5.6: it sends the prompt `> ` on connect unless started with -q, so that a client must skip a prompt and
+// never wait for it.
 
-/** 1 MB: far above any verdict, far below the 0x3e20.... that a prompt would be when taken for a length. */
+/** 1 MB: more than any verdict, and less than 0x3e20...., which is a prompt that is read as a length. */
 export const maxKresdAnswerBytes = 1_000_000;
 
-/** @param command Lua without a line feed. @returns the mode switch, which has no answer, and the command */
+/** @param command Lua without a line feed. @returns the command after the switch to binary mode, which has no answer */
 export function encodeKresdCommand(command: string): string {
   return `__binary\n${command}\n`;
 }
 
 export type KresdAnswer =
   | { readonly kind: 'text'; readonly text: string }
-  /** The length cannot be one: whoever listens there is no kresd. */
+  /** The length is impossible, so the listening program is not kresd. */
   | { readonly kind: 'malformed'; readonly length: number };
 
 const prompt = Buffer.from('> ');
 const lengthBytes = 4;
 
 /**
- * Reads one answer: an optional prompt, a big-endian length in 4 bytes, that many bytes of text.
- * @returns a function that takes the next bytes and gives the answer once it is complete; what follows it is not ours
+ * Parses one answer: an optional prompt, a big-endian length in 4 bytes, and as many bytes of text.
+ * @returns a function that takes the next bytes, and returns the answer once it is complete; it ignores later bytes
  */
 export function createKresdReader(): (chunk: Uint8Array) => KresdAnswer | undefined {
   const chunks: Uint8Array[] = [];
@@ -29,7 +29,7 @@ export function createKresdReader(): (chunk: Uint8Array) => KresdAnswer | undefi
   return (chunk) => {
     chunks.push(chunk);
     received += chunk.length;
-    // Joined only when enough has come, or a megabyte sent byte by byte would be copied a million times.
+    // Join the chunks only when enough bytes arrived. Otherwise a megabyte sent byte by byte would be copied a million times.
     if (received < needed) return undefined;
     const bytes = Buffer.concat(chunks);
     chunks.splice(0, chunks.length, bytes);

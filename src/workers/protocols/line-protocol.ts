@@ -1,29 +1,29 @@
-// Answers of daemons that speak lines over a unix socket, each with its own end: the connection's (unbound, NSD,
-// HAProxy), one line, or a line that looks like an end (BIRD). Pure; what an answer means is the driver's.
+// Parses answers of daemons with a text protocol on a Unix socket. An answer ends with the connection (unbound, NSD, HAProxy), after
+// one line, or with a line that matches a test (BIRD). Pure; the driver judges answers.
 
-/** Far above any verdict; some daemons list all they did. */
+/** More than any verdict, because some daemons list all changes. */
 export const maxLineAnswerBytes = 64_000;
 const maxLines = 2000;
 
 type LineTest = (line: string) => 'yes' | 'no' | 'no-verdict';
 
 export interface LineRules {
-  /** `eof`: all until the other end closes. A test: up to and with the first line that it holds for. */
+  /** `eof`: all text until the peer closes. A test: up to the first line that matches, inclusive. */
   readonly end: 'eof' | 'line' | LineTest;
-  /** Lines at the beginning that are no part of the answer. */
+  /** Matches lines at the beginning that are not part of the answer. */
   readonly greeting?: LineTest;
 }
 
 export type LineAnswer =
   | { readonly kind: 'text'; readonly text: string }
-  /** The other end closed without a byte: the answer of some, and what one that ends says too. */
+  /** The peer closed without a byte. Some daemons answer like this; a daemon that exits does too. */
   | { readonly kind: 'silence' }
   | { readonly kind: 'malformed'; readonly reason: string };
 
 export interface LineReader {
-  /** Takes the next bytes. @returns the answer once it is complete; what follows it is not ours */
+  /** Takes the next bytes. @returns the answer once it is complete; it ignores later bytes */
   push(chunk: Uint8Array): LineAnswer | undefined;
-  /** The other end closed. @returns the answer, where that is its end */
+  /** Must be called when the peer closed. @returns the answer, if the close completes it */
   end(): LineAnswer | undefined;
 }
 
@@ -32,7 +32,7 @@ export function createLineReader(rules: LineRules): LineReader {
   let lineCount = 0;
   let greeted = rules.greeting === undefined;
   let rest: Buffer = Buffer.alloc(0);
-  /** Without a line end: joined only when one comes, or bytes sent one by one would be copied again and again. */
+  /** Chunks without a line end. They are joined only at a line end, because joining each byte would copy all of them. */
   let pending: Uint8Array[] = [];
   const lines: string[] = [];
 

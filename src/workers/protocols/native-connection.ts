@@ -1,5 +1,5 @@
-// One connected native worker: its greeting, its name, what it is notified of and what it answers. Owns one socket;
-// which generation it is, and which id the worker has, is the driver's.
+// The connection of one native worker: its greeting, its name, its notifications and its answers. Owns one socket. The driver chooses
+// the generation and the id of the worker.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import {
@@ -22,43 +22,43 @@ import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../contract/answer.js';
 import type { Answer, ResetOptions, Target } from '../contract/driver.js';
 import { createPings, type Pings } from './native-pings.js';
-import { type Question, Questions, waitForAnswer } from './native-questions.js';
+import { type OpenNotification, OpenNotifications, waitForAnswer } from './native-questions.js';
 
 export interface ConnectionOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The worker has said who it is: from now on it can be notified. */
+  /** Called when the worker sent its name. It can be notified from then on. */
   readonly onHello: (hello: Pick<HelloMessage, 'name' | 'pid'>) => void;
-  /** An answer that nobody waits for: to a question without a deadline, or after it. */
+  /** Called for an answer without a waiting caller: to a notification without a deadline, or after its deadline. */
   readonly onLateAnswer: (generation: number, answer: Answer) => void;
-  /** The worker announced that it answers pings, and did not answer one in time. */
+  /** Called when the worker did not answer a ping in time, although it announced that it answers pings. */
   readonly onSilence?: (reason: string) => void;
   readonly onClose: () => void;
 }
 
 export interface NativeConnection {
-  /** Notifies and does not wait; the answer is reported as a late one. */
+  /** Notifies without waiting. The answer is reported to onLateAnswer. */
   notify(target: Target): void;
-  /** Notifies, unless this very target is on its way already, and waits for the answer. */
+  /** Notifies, unless a notification of the same target is open, and waits for the answer. */
   ask(options: ResetOptions): Promise<Answer>;
   close(): void;
 }
 
-/** A worker says hello at once: who stays silent only holds a place. */
+/** A worker sends hello at once. A connection without it only takes a place. */
 const helloTimeoutMs = 10_000;
-/** Unread bytes after which a worker has stopped reading. */
+/** Unread bytes after which the worker is assumed to have stopped reading. */
 const maxUnreadBytes = 262_144;
 
-/** Serves one accepted socket until it closes. Never throws for what the worker does. */
+/** Serves one accepted socket until it closes. Never throws because of the worker. */
 export function serveNativeWorker(socket: Socket, options: ConnectionOptions): NativeConnection {
   const { clock, log } = options;
-  const questions = new Questions();
+  const questions = new OpenNotifications();
   const closed = new AbortController();
   const pings = createPings({
     clock,
     signal: closed.signal,
     send: (id) => socket.write(encodeLine({ type: 'ping', id })),
-    // A worker that takes a policy over may be busy: the deadline of its answer decides.
+    // A worker that loads a policy may be busy, so that the deadline of its answer decides, not a ping.
     isBusy: () => questions.isAwaited(),
     onSilence: (reason) => options.onSilence?.(reason),
   });
@@ -68,7 +68,7 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
     log.warn({ code: error.code, facts: error.facts }, `native worker disconnected: ${error.message}`);
     socket.destroy();
   };
-  const put = (target: Target): Question => {
+  const put = (target: Target): OpenNotification => {
     const { question, isNew } = questions.put(target);
     const { type, id, generation, path } = question;
     if (isNew && !socket.destroyed) socket.write(encodeLine({ type, id, generation, path }));
@@ -105,9 +105,9 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
   };
 }
 
-/** The order of what a worker says: greeting, hello, then answers. `take` throws WritError for what may not be said now. */
+/** Checks the order of messages: greeting, hello, then answers. `take` throws WritError for a message out of order. */
 function createDialogue(
-  questions: Questions,
+  questions: OpenNotifications,
   pings: Pings,
   options: Pick<ConnectionOptions, 'onHello' | 'onLateAnswer'>,
 ): { take: (message: SocketMessage) => void; hasName: () => boolean } {
@@ -118,16 +118,17 @@ function createDialogue(
       state = 'hello';
       return;
     }
-    const said = parseWorkerMessage(message);
-    if ((said.type === 'hello') !== (state === 'hello')) throw stuck(`says ${said.type} out of turn`);
-    if (said.type === 'hello') {
+    const received = parseWorkerMessage(message);
+    if ((received.type === 'hello') !== (state === 'hello'))
+      throw stuck(`sends ${received.type} out of turn`);
+    if (received.type === 'hello') {
       state = 'answers';
-      options.onHello(said);
-      if (said.ping === true) void pings.run();
+      options.onHello(received);
+      if (received.ping === true) void pings.run();
       return;
     }
-    if (said.type === 'pong') takePong(pings, said);
-    else takeAnswer(questions, said, options);
+    if (received.type === 'pong') takePong(pings, received);
+    else takeAnswer(questions, received, options);
   };
   return { take, hasName: () => state === 'answers' };
 }
@@ -138,12 +139,12 @@ function takePong(pings: Pings, { id }: PongMessage): void {
 }
 
 function takeAnswer(
-  questions: Questions,
-  said: AckMessage | NackMessage,
+  questions: OpenNotifications,
+  received: AckMessage | NackMessage,
   { onLateAnswer }: Pick<ConnectionOptions, 'onLateAnswer'>,
 ): void {
-  const late = questions.answer(said);
-  if (late !== undefined) onLateAnswer(said.generation, late);
+  const late = questions.answer(received);
+  if (late !== undefined) onLateAnswer(received.generation, late);
 }
 
 function stuck(what: string): WritError {

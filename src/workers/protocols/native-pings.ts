@@ -1,11 +1,11 @@
-// Pings to one native worker that announced that it answers them: an ack says nothing of a worker that was stopped since. Owns
-// when a ping is sent and how long its answer may take; never closes the connection.
+// Pings one native worker that announced support for pings, because an earlier ack does not prove that the worker still runs. Owns the
+// interval and the deadline of a ping. Never closes the connection.
 import type { Clock } from '../../platform/time/clock.js';
 
 export interface Pings {
-  /** Sends one ping after the other until the signal aborts; never rejects. */
+  /** Sends pings, one at a time, until the signal aborts. Never rejects. */
   run(): Promise<void>;
-  /** @returns false for an id that no ping had */
+  /** @returns false for an id that no ping has */
   answer(id: number): boolean;
 }
 
@@ -13,9 +13,9 @@ export interface PingOptions {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly signal: AbortSignal;
   readonly send: (id: number) => void;
-  /** True while the worker is asked something else: then no ping is sent, and a silence is not reported. */
+  /** True while a notification waits for its answer. Then no ping is sent, and no timeout is reported. */
   readonly isBusy: () => boolean;
-  /** Called once for a ping that was not answered in time; the next ping is sent only after its answer. */
+  /** Called once for a ping without an answer in time. The next ping is sent only after this answer. */
   readonly onSilence: (reason: string) => void;
 }
 

@@ -1,5 +1,5 @@
-// The generations one native worker was notified of, each until its answer: matches answers to questions by id.
-// Owns who waits for which answer; never writes to a socket and never judges.
+// The open notifications of one native worker. Matches answers to notifications by id. Owns the waiting callers; writes to no socket
+// and does not judge answers.
 
 import { WritError } from '../../core/errors.js';
 import type { AckMessage, GenerationMessage, NackMessage } from '../../core/protocol/native-protocol.js';
@@ -8,36 +8,36 @@ import { joinSignals } from '../../platform/time/join-signals.js';
 import { confirmed, refused, unreachable } from '../contract/answer.js';
 import type { Answer, ResetOptions, Target } from '../contract/driver.js';
 
-/** Questions whose answer is still understood; the answer to an older one is ignored. */
+/** Notifications that still accept an answer. Answers to older ones are ignored. */
 const maxOpenQuestions = 64;
 
-export interface Question extends GenerationMessage {
+export interface OpenNotification extends GenerationMessage {
   readonly waiting: Set<(answer: Answer) => void>;
 }
 
-export class Questions {
-  readonly #open = new Map<number, Question>();
+export class OpenNotifications {
+  readonly #open = new Map<number, OpenNotification>();
   #lastId = 0;
 
-  /** @returns the question for this target: the last one while it is open and the same, else a new one */
-  put({ generation, path }: Target): { readonly question: Question; readonly isNew: boolean } {
+  /** @returns the notification of this target: the last one if it is open and has the same target, otherwise a new one */
+  put({ generation, path }: Target): { readonly question: OpenNotification; readonly isNew: boolean } {
     const last = this.#open.get(this.#lastId);
     if (last?.generation === generation && last.path === path) return { question: last, isNew: false };
-    // Who is notified of something newer is not waited for: its answer to the old question decides nothing now.
+    // After a newer notification, an answer to the previous one has no effect, so its callers stop waiting.
     this.#settleAll(`superseded by generation ${generation}`);
     const [oldest] = this.#open.keys();
     if (oldest !== undefined && this.#open.size >= maxOpenQuestions) this.#open.delete(oldest);
     this.#lastId += 1;
     const id = this.#lastId;
-    const question: Question = { type: 'generation', id, generation, path, waiting: new Set() };
+    const question: OpenNotification = { type: 'generation', id, generation, path, waiting: new Set() };
     this.#open.set(id, question);
     return { question, isNew: true };
   }
 
   /**
-   * Hands an answer to all who wait for it.
-   * @returns the answer when nobody waits, else undefined
-   * @throws WritError MESSAGE_MALFORMED for an answer to what was never asked
+   * Passes an answer to all waiting callers.
+   * @returns the answer if no caller waits; otherwise undefined
+   * @throws WritError MESSAGE_MALFORMED for an answer without a notification
    */
   answer(message: AckMessage | NackMessage): Answer | undefined {
     const { id, generation } = message;
@@ -50,7 +50,7 @@ export class Questions {
     if (question === undefined) return undefined;
     this.#open.delete(id);
     const answer = message.type === 'ack' ? confirmed('ack') : refused(message.reason);
-    // A worker that was taken back and forth may answer an old question about the generation it is to use again.
+    // After several moves a worker may answer an old notification of the generation that is active again.
     if (id !== this.#lastId) return undefined;
     if (question.waiting.size === 0) return answer;
     for (const settle of question.waiting) settle(answer);
@@ -62,7 +62,7 @@ export class Questions {
     return [...this.#open.values()].some(({ waiting }) => waiting.size > 0);
   }
 
-  /** Nobody will answer any more. */
+  /** Ends all notifications, because the worker is disconnected. */
   close(): void {
     this.#settleAll('disconnected before it answered');
   }
@@ -72,8 +72,12 @@ export class Questions {
   }
 }
 
-/** Waits for the answer to a question until the deadline; an answer after it finds nobody waiting. */
-export function waitForAnswer(question: Question, reset: ResetOptions, clock: Clock): Promise<Answer> {
+/** Waits for an answer until the deadline. A later answer has no waiting caller. */
+export function waitForAnswer(
+  question: OpenNotification,
+  reset: ResetOptions,
+  clock: Clock,
+): Promise<Answer> {
   const settled = new AbortController();
   const waiting = joinSignals(settled.signal, reset.signal);
   return new Promise((resolve) => {

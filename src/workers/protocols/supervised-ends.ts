@@ -1,19 +1,19 @@
-// How runs of a process of supervisord ended since a mark: its log is read only where the process has changed.
+// Counts how runs of a supervisord process ended since a mark. Reads its log only if the process changed.
 import type { RecordedEnds } from '../contract/driver.js';
 import { callSupervisord, type SupervisedProcess, type SupervisordPlace } from './supervisord-client.js';
 import { parseSupervisordLog } from './supervisord-log.js';
 
 const askTimeoutMs = 5000;
-/** Of the end of the log: some hundred lines. */
+/** Bytes that are read from the end of the log: some hundred lines. */
 const logBytes = 32_768;
 
 interface SinceOptions {
   readonly mark: string | undefined;
-  /** That Writ notifies with, as HUP; undefined where it restarts. */
+  /** The signal that Writ notifies with, as HUP; undefined if it restarts the process. */
   readonly signal: string | undefined;
 }
 
-/** @param process as supervisord shows it now */
+/** @param process its current state in supervisord */
 export async function supervisedEndsSince(
   place: SupervisordPlace,
   process: SupervisedProcess,
@@ -25,7 +25,7 @@ export async function supervisedEndsSince(
   if (mark !== undefined && before === signature) return { ...none, mark };
   const text = await readLog(place);
   if (before === undefined || after === undefined) {
-    // The first look counts nothing: it only learns where the log ends.
+    // The first call only records the end of the log.
     const last = text === undefined ? undefined : parseSupervisordLog(text, { name: '', after: '' }).lastAt;
     return { ...none, mark: `${signature}|${last ?? ''}` };
   }
@@ -34,12 +34,12 @@ export async function supervisedEndsSince(
   const name = process.id.slice(process.id.indexOf(':') + 1);
   const found = parseSupervisordLog(text, { name, after, signal });
   const { abnormal, clean, bySignal, lastAt = after } = found;
-  // The end by a notification blames nobody, so it is judged like an end without a record.
+  // An end by the signal of a notification is no evidence against a release, so it counts as unrecorded.
   const unrecorded = bySignal + (isOther && abnormal + clean + bySignal === 0 ? 1 : 0);
   return { abnormal, clean, unrecorded, mark: `${signature}|${lastAt}` };
 }
 
-/** @returns undefined where supervisord keeps no log, or does not answer */
+/** @returns undefined if supervisord has no log or does not answer */
 async function readLog(place: SupervisordPlace): Promise<string | undefined> {
   const answer = await callSupervisord(place, ['readLog', -logBytes, 0], { timeoutMs: askTimeoutMs });
   return answer.kind === 'value' && typeof answer.value === 'string' ? answer.value : undefined;

@@ -1,5 +1,5 @@
-// Calls to supervisord over its unix socket, each with one deadline, and what its answers mean. An answer that is
-// not exactly what such a call gives is a failure: an empty list means that nobody was there to be notified.
+// Calls supervisord over its Unix socket, each with one deadline, and parses its answers. An answer in an unexpected form is a failure,
+// because an empty list would mean that there are no processes to notify.
 
 import { askHttp } from '../../platform/net/http-request.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -7,22 +7,22 @@ import { readAuthorization } from '../../platform/users/authorization-file.js';
 import type { ResetOptions } from '../contract/driver.js';
 import { encodeXmlRpcCall, parseXmlRpcAnswer, type XmlRpcAnswer, type XmlRpcValue } from './xml-rpc.js';
 
-/** Room for 1,024 processes with their paths and descriptions. */
+/** Enough for 1,024 processes with their paths and descriptions. */
 const maxAnswerBytes = 4_000_000;
 
 export interface SupervisordPlace {
   readonly socket: string;
-  /** File with the value of the Authorization header. */
+  /** Path of a file with the value of the Authorization header. */
   readonly authorizationFile?: string | undefined;
   readonly clock: Clock;
 }
 
 export type SupervisordAnswer =
   | Exclude<XmlRpcAnswer, { readonly kind: 'malformed' }>
-  /** `reason`: an errno name, or in words why there is no answer. */
+  /** `reason`: an errno name, or a text why there is no answer. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** @param method without its namespace, as `getProcessInfo`. Never throws for what supervisord does. */
+/** Never throws because of supervisord. @param method without its namespace, as `getProcessInfo` */
 export async function callSupervisord(
   place: SupervisordPlace,
   call: readonly [method: string, ...params: (string | boolean | number)[]],
@@ -42,18 +42,18 @@ export async function callSupervisord(
     ...limits,
   });
   if (reply.kind === 'failed') return reply;
-  // Faults come with 200 too: any other status is not supervisord's word.
+  // Supervisord sends status 200 for faults too, so another status is from another program.
   if (reply.status !== 200) return { kind: 'failed', reason: `status ${reply.status}` };
   const answer = parseXmlRpcAnswer(reply.body);
   return answer.kind === 'malformed' ? { kind: 'failed', reason: 'it does not speak XML-RPC' } : answer;
 }
 
-/** @returns in words why this answer does not mean that a process was notified; undefined when it was */
-export function failureOf(answer: SupervisordAnswer): string | undefined {
+/** @returns a text why the answer does not show a notified process; undefined if it does */
+export function failureText(answer: SupervisordAnswer): string | undefined {
   if (answer.kind === 'failed') return answer.reason;
   if (answer.kind === 'fault') return answer.text;
   if (answer.value === true) return undefined;
-  if (!Array.isArray(answer.value)) return 'an answer that says neither yes nor no';
+  if (!Array.isArray(answer.value)) return 'an answer without a verdict on the process';
   if (answer.value.length === 0) return 'an empty answer: no process was notified';
   return answer.value.map(whyEntryFailed).find((reason) => reason !== undefined);
 }
@@ -66,20 +66,20 @@ function whyEntryFailed(entry: XmlRpcValue): string | undefined {
 }
 
 export interface SupervisedProcess {
-  /** `GROUP:NAME`, as supervisord takes it. */
+  /** `GROUP:NAME`, the form in calls of supervisord. */
   readonly id: string;
   readonly group: string;
   readonly state: number;
   readonly pid: number;
   /** Epoch seconds. */
   readonly startedAt: number;
-  /** Exit code of its last end; below 0 for a signal. */
+  /** Exit code of the last run; negative for a signal. */
   readonly exitStatus: number;
-  /** Why it could not be started the last time; empty where it could. */
+  /** Why the last start failed; empty if it succeeded. */
   readonly spawnError: string;
 }
 
-/** @returns the process that one struct of an answer describes; undefined when it describes none */
+/** @returns the process in a struct of an answer; undefined if the struct does not describe a process */
 export function processOf(value: XmlRpcValue): SupervisedProcess | undefined {
   if (!(value instanceof Map)) return undefined;
   const [name, group, state, stateName, pid] = ['name', 'group', 'state', 'statename', 'pid'].map((key) =>

@@ -1,12 +1,12 @@
-// What supervisord writes into its own log about ends of its processes. Pure. The log alone distinguishes an
-// unexpected exit from a stop that somebody asked for, once the process runs again.
+// Parses supervisord's own log for the ends of a process. Pure. Once the process runs again, only the log distinguishes an unexpected
+// exit from a requested stop.
 
 export interface LoggedEnds {
   readonly abnormal: number;
   readonly clean: number;
-  /** By the signal that notifies: a process that does not listen to it yet ends, whatever its policy. */
+  /** Ends by the signal of a notification. A process that does not handle the signal yet exits, whatever its policy. */
   readonly bySignal: number;
-  /** Time of the last line, as supervisord writes it; undefined where there was no line. */
+  /** Time of the last line in the format of supervisord; undefined without a line. */
   readonly lastAt: string | undefined;
 }
 
@@ -19,9 +19,9 @@ interface LogOptions {
 const timed = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4} (.*)$/;
 
 /**
- * @param text the end of supervisord's log; its first line may be cut
+ * @param text the end of supervisord's log; its first line may be incomplete
  * @param options.name of the process, without its group
- * @param options.after lines up to this time were counted before; times of one log compare as texts
+ * @param options.after lines up to this time were counted before; times in one log can be compared as texts
  * @param options.signal that Writ notifies with, as HUP
  */
 export function parseSupervisordLog(text: string, { name, after, signal }: LogOptions): LoggedEnds {
@@ -29,7 +29,7 @@ export function parseSupervisordLog(text: string, { name, after, signal }: LogOp
   let lastAt: string | undefined;
   for (const line of text.split('\n')) {
     const [, at = '', message = ''] = timed.exec(line) ?? [];
-    // A line without a time is before any.
+    // A line without a time compares as the earliest one.
     if (at <= after) continue;
     lastAt = at;
     const kind = endIn(message, { name, signal });
@@ -38,7 +38,7 @@ export function parseSupervisordLog(text: string, { name, after, signal }: LogOp
   return { ...counts, lastAt };
 }
 
-/** @returns undefined for any line that is no end of this process */
+/** @returns undefined for a line that does not report an end of this process */
 function endIn(
   message: string,
   { name, signal }: Pick<LogOptions, 'name' | 'signal'>,

@@ -1,5 +1,5 @@
-// How runs of a unit ended, by what systemd itself wrote: its journal, or the counters that it shows. Pure: what is asked, and
-// when, is decided by unit-ends.ts. A stop or restart that somebody asked for is a clean end, whatever the exit code.
+// Determines how runs of a unit ended from systemd's journal, or from its counters. Pure: unit-ends.ts runs the queries. A requested
+// stop or restart is a clean end, whatever the exit code.
 import { constants } from 'node:os';
 
 /** Message ids of systemd (systemd/sd-messages.h). */
@@ -15,9 +15,9 @@ export const journalFields = 'MESSAGE_ID,INVOCATION_ID,EXIT_CODE,EXIT_STATUS';
 export interface JournalEnds {
   readonly abnormal: number;
   readonly clean: number;
-  /** By the signal of a notification: a process that does not handle it yet ends, whatever its policy. */
+  /** Ends by the signal of a notification. A process that does not handle the signal yet exits, whatever its policy. */
   readonly bySignal: number;
-  /** Microseconds of the last entry; undefined where there was none. */
+  /** Time of the last entry in microseconds; undefined without entries. */
   readonly lastAtUs: number | undefined;
 }
 
@@ -25,15 +25,15 @@ export interface JournalReading {
   /** Entries up to this time were counted before. */
   readonly afterUs: number;
   /**
-   * The one that Writ sends, as USR1: a process that starts may not handle it yet, and the release is not at fault. An end by
-   * HUP is a success for systemd itself.
+   * The signal that Writ sends, as USR1. A starting process may not handle it yet; then the release is not at fault. systemd itself
+   * counts an end by HUP as success.
    */
   readonly signal: string | undefined;
 }
 
 /**
- * @param text of `journalctl --output=json` for one unit and process 1
- * @returns undefined when a line is not an entry
+ * @param text output of `journalctl --output=json` for one unit and process 1
+ * @returns undefined if a line is not a journal entry
  */
 export function parseUnitJournal(text: string, { afterUs, signal }: JournalReading): JournalEnds | undefined {
   const signalNumber = Object.entries(constants.signals).find(([name]) => name === `SIG${signal}`)?.[1];
@@ -55,13 +55,13 @@ export function parseUnitJournal(text: string, { afterUs, signal }: JournalReadi
   return { ...counts, lastAtUs };
 }
 
-/** Runs, by their invocation, of which the journal has an earlier entry. */
+/** Invocation ids of runs that have an earlier entry of this kind. */
 interface KnownRuns {
   readonly stopping: Set<string>;
   readonly signalled: Set<string>;
 }
 
-/** @returns undefined for an entry that is no end of a run */
+/** @returns undefined for an entry that does not report the end of a run */
 function kindOfEnd(
   { messageId, invocation }: JournalEntry,
   { stopping, signalled }: KnownRuns,
@@ -96,18 +96,18 @@ function entryOf(line: string): JournalEntry | undefined {
   }
 }
 
-/** What `systemctl show` says of the runs of a unit. */
+/** The counters of `systemctl show` about the runs of a unit. */
 export interface UnitRuns {
   readonly invocation: string;
   readonly restarts: number;
   readonly isFailed: boolean;
-  /** systemd restarts the unit after a failure alone, so that each restart was one. */
+  /** systemd restarts the unit only after a failure, so that each restart means a failure. */
   readonly restartsOnFailure: boolean;
 }
 
 export const runProperties = 'InvocationID,NRestarts,ActiveState,Restart';
 
-/** @param text of `systemctl show --property=...`. @returns undefined when a property is missing */
+/** @param text output of `systemctl show --property=...`. @returns undefined if a property is missing */
 export function parseUnitRuns(text: string): UnitRuns | undefined {
   const values = new Map(
     text.split('\n').map((line): [string, string] => {
@@ -127,14 +127,14 @@ export function parseUnitRuns(text: string): UnitRuns | undefined {
 }
 
 /**
- * Without a journal: a counter that grew under a restart on failure, and a unit that has failed, are failures. Any other new run
- * has no recorded cause.
+ * Counts ends without a journal. A higher restart counter of a unit that restarts on failure, and a failed unit, mean failures.
+ * Every other new run has no recorded cause.
  */
 export function endsByCounters(
   before: Pick<UnitRuns, 'invocation' | 'restarts' | 'isFailed'>,
   now: UnitRuns,
 ): { readonly abnormal: number; readonly unrecorded: number } {
-  // A start by hand sets the counter back.
+  // A manual start resets the counter.
   const grown = now.restarts >= before.restarts ? now.restarts - before.restarts : now.restarts;
   const failed = now.isFailed && !before.isFailed ? 1 : 0;
   if (now.restartsOnFailure || failed > 0)

@@ -1,36 +1,36 @@
-// What systemctl prints about units, read without guessing. Pure: what is asked and when is the driver's.
-// A reload of a unit proves as much as the command behind it, no more; the text for people says which one that is.
+// Parses the output of systemctl about units. Pure: the driver runs the commands. A reload proves no more than the command behind it;
+// reloadProofText names this command for operators.
 
 import type { SupervisorFailure } from '../contract/driver.js';
 
 export interface UnitState {
-  /** As `loaded`, `masked`, `not-found`, `bad-setting`: of its files, whatever still runs. */
+  /** State of the unit file, as `loaded`, `masked`, `not-found`, `bad-setting`; independent of running processes. */
   readonly load: string;
-  /** As `active`, `failed`, `inactive`. */
+  /** State of the unit, as `active`, `failed`, `inactive`. */
   readonly active: string;
-  readonly canReload: 'yes' | 'no';
-  /** As `notify-reload`. */
+  readonly canReload: boolean;
+  /** Type of the service, as `notify-reload`. */
   readonly type: string;
-  /** Of the present run of the unit; another after each start. */
+  /** Id of the current run; changes at each start. */
   readonly invocation: string;
-  /** Left out when no process of it runs, or systemd knows none as its main one. */
+  /** Undefined if the unit has no running main process. */
   readonly mainPid?: number;
-  /** Why it failed, as `start-limit-hit`. */
+  /** Why the unit failed, as `start-limit-hit`. */
   readonly result: string;
-  /** `yes`: a job for it, as a start, waits or runs. */
-  readonly hasJob: 'yes' | 'no';
-  /** How often systemd restarted it by itself since a person or a job started it. */
+  /** Whether a job of the unit, as a start, waits or runs. */
+  readonly hasJob: boolean;
+  /** Automatic restarts since the last requested start. */
   readonly restarts: number;
-  /** As systemd shows them; empty where it shows none. */
+  /** In the form of systemd; empty if systemd shows none. */
   readonly startLimit: { readonly burst: string; readonly interval: string };
-  /** Programs and arguments of ExecReload, as systemd shows them. */
+  /** Programs and arguments of ExecReload, in the form of systemd. */
   readonly reloadCommands: readonly string[];
 }
 
 export const shownProperties =
   'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload,Result,Job,NRestarts,StartLimitBurst,StartLimitIntervalUSec';
 
-/** Names that systemd itself allows for units, with the characters of its escapes. */
+/** Names that systemd allows for units, including escaped ones. */
 export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
 const unitName = new RegExp(unitNamePattern);
 const activeStates: ReadonlySet<string> = new Set(
@@ -38,8 +38,8 @@ const activeStates: ReadonlySet<string> = new Set(
 );
 
 /**
- * @param text of `systemctl list-units --plain --no-legend`: unit, load state, active state, and more
- * @returns names of the units, sorted; undefined when a line is none
+ * @param text output of `systemctl list-units --plain --no-legend`: unit, load state, active state, and more
+ * @returns sorted names of the units; undefined if a line is not a unit
  */
 export function parseUnitList(text: string): readonly string[] | undefined {
   const names = text
@@ -58,7 +58,7 @@ function isUnit(name: string): boolean {
   return unitName.test(name) && /[^.]\.[a-z]+$/.test(name);
 }
 
-/** @param text of `systemctl show --property=...`. @returns undefined when a property is missing */
+/** @param text output of `systemctl show --property=...`. @returns undefined if a property is missing */
 export function parseUnitState(text: string): UnitState | undefined {
   const lines = text.split('\n').filter((line) => line.includes('='));
   const valuesOf = (key: string): string[] =>
@@ -69,12 +69,12 @@ export function parseUnitState(text: string): UnitState | undefined {
   return {
     load,
     active,
-    canReload: valuesOf('CanReload')[0] === 'yes' ? 'yes' : 'no',
+    canReload: valuesOf('CanReload')[0] === 'yes',
     type: valuesOf('Type')[0] ?? '',
     invocation: valuesOf('InvocationID')[0] ?? '',
     ...(mainPid === undefined ? {} : { mainPid: Number(mainPid) }),
     result: valuesOf('Result')[0] ?? '',
-    hasJob: ['', '0'].includes(valuesOf('Job')[0] ?? '') ? 'no' : 'yes',
+    hasJob: !['', '0'].includes(valuesOf('Job')[0] ?? ''),
     restarts: Number(/^\d{1,9}$/.exec(valuesOf('NRestarts')[0] ?? '')?.[0] ?? 0),
     startLimit: {
       burst: valuesOf('StartLimitBurst')[0] ?? '',
@@ -86,30 +86,30 @@ export function parseUnitState(text: string): UnitState | undefined {
   };
 }
 
-/** systemd shows `{ path=/bin/kill ; argv[]=/bin/kill -HUP $MAINPID ; ignore_errors=no ; ... }`. */
+/** Extracts the arguments from `{ path=/bin/kill ; argv[]=/bin/kill -HUP $MAINPID ; ignore_errors=no ; ... }`. */
 function argvOf(shown: string): string {
   return /(?:^|; |\{ )argv\[\]=(.*?) ; /.exec(shown)?.[1] ?? '';
 }
 
-/** @returns in words what a reload of this unit that ended well has shown */
-export function whatReloadProves(state: UnitState): string {
-  if (state.type === 'notify-reload') return 'it said that it is ready again';
+/** @returns a text with what a successful reload of this unit proves */
+export function reloadProofText(state: UnitState): string {
+  if (state.type === 'notify-reload') return 'it reported that it is ready again';
   const last = state.reloadCommands.at(-1);
-  if (last === undefined) return 'its reload is done by nobody that systemd names';
+  if (last === undefined) return 'systemd names no command of its reload';
   const signals = /^(?:\S*\/)?kill\s/.test(last);
   return signals
     ? `its reload only sends a signal: ${last}`
     : `its reload is as good as the exit code of: ${last}`;
 }
 
-/** @returns the record of a unit that failed; undefined for any other, and for one that a job is about to start */
+/** @returns the record of a failed unit; undefined for another unit, or if a job is about to start it */
 export function unitFailure(unit: string, state: UnitState): SupervisorFailure | undefined {
-  if (state.active !== 'failed' || state.hasJob === 'yes') return undefined;
+  if (state.active !== 'failed' || state.hasJob) return undefined;
   const text = `${unit} is failed (Result=${state.result || 'unknown'})${limitText(state)}`;
   return { hasGivenUp: 'yes', text, command: `systemctl reset-failed ${unit} && systemctl start ${unit}` };
 }
 
-/** In a crash loop `Result` keeps how the last process ended, and only the restarts show that systemd has stopped them. */
+/** In a crash loop `Result` describes the last process. Only the number of restarts shows that systemd stopped to restart it. */
 function limitText({ result, restarts, startLimit: { burst, interval } }: UnitState): string {
   const limit = `StartLimitBurst=${burst} in StartLimitIntervalSec=${interval}`;
   if (result === 'start-limit-hit') return `; its start limit was reached: ${limit}`;

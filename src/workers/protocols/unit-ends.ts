@@ -1,5 +1,5 @@
-// How runs of a systemd unit ended since a mark: asked of systemctl each time, and of the journal only where something has
-// changed. Never guesses: what neither records is an unrecorded end.
+// Counts how runs of a systemd unit ended since a mark. Queries systemctl at each call, and the journal only after a change. An end in
+// neither record is an unrecorded end.
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -15,25 +15,25 @@ import {
 } from './systemd-journal.js';
 
 const askTimeoutMs = 5000;
-/** Of one unit in one look; more ends than that are a crash loop anyhow. */
+/** Journal entries of one call. More ends are a crash loop in any case. */
 const maxEntries = 1000;
-/** systemd answers before journald has written its entries: on a busy host they come this much later. */
+/** How much later journald may write entries, on a busy host, than systemd answers. */
 const lateEntriesMs = 1000;
 
 export interface UnitEndsOptions {
-  /** Where programs are found; undefined: the fixed places of run-command. */
+  /** Search path for programs; undefined: the fixed paths of run-command. */
   readonly programPath?: string;
-  /** The one that Writ sends to the unit's process; undefined where systemd sends it. */
+  /** The signal that Writ sends to the process; undefined if systemd sends it. */
   readonly signal?: string | undefined;
   readonly clock: Pick<Clock, 'nowMs' | 'sleep'>;
 }
 
-/** Where the record was read to. */
+/** The position in the record up to which ends were counted. */
 interface Mark extends Pick<UnitRuns, 'invocation' | 'restarts' | 'isFailed'> {
   readonly atUs: number;
 }
 
-/** @returns undefined when systemctl does not answer, or the unit's name is none */
+/** @returns undefined if systemctl does not answer, or the name of the unit is invalid */
 export async function unitEndsSince(
   unit: string,
   mark: string | undefined,
@@ -51,14 +51,14 @@ export async function unitEndsSince(
   const journal = await readNewEnds(unit, before.atUs, options);
   if (journal !== undefined) {
     const { abnormal, clean, bySignal, lastAtUs = before.atUs } = journal;
-    // The end by a notification blames nobody, so it is judged like an end without a record.
+    // An end by the signal of a notification is no evidence against a release, so it counts as unrecorded.
     return { abnormal, clean, unrecorded: bySignal, mark: markText(now, lastAtUs) };
   }
-  // What the counters have counted must not be counted again once its entries are there.
+  // Move the mark to now, so that later journal entries of the same ends are not counted again.
   return { clean: 0, ...endsByCounters(before, now), mark: markText(now, options.clock.nowMs() * 1000) };
 }
 
-/** @returns undefined where the journal has no end since then, also a moment later */
+/** @returns undefined if the journal has no newer end, also after a second attempt */
 async function readNewEnds(
   unit: string,
   afterUs: number,

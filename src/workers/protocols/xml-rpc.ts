@@ -1,6 +1,6 @@
-// XML-RPC as far as supervisord speaks it: calls of texts, whole numbers and booleans, answers of texts, numbers, booleans,
-// lists and structs. Pure and strict: no attributes, comments, document types or entities beyond XML's own five,
-// so that no answer can make the reader fetch, expand or guess anything. What an answer means is the driver's.
+// The subset of XML-RPC that supervisord uses: calls with texts, integers and booleans; answers with texts, numbers, booleans, lists
+// and structs. Pure and strict: no attributes, comments or document types, and only the five entities of XML, so that an answer
+// cannot make the parser fetch or expand anything. The driver judges answers.
 
 export type XmlRpcValue = string | number | boolean | readonly XmlRpcValue[] | XmlRpcStruct;
 export type XmlRpcStruct = ReadonlyMap<string, XmlRpcValue>;
@@ -8,7 +8,7 @@ export type XmlRpcStruct = ReadonlyMap<string, XmlRpcValue>;
 export type XmlRpcAnswer =
   | { readonly kind: 'value'; readonly value: XmlRpcValue }
   | { readonly kind: 'fault'; readonly code: number; readonly text: string }
-  /** Not what this reader takes for an answer; `at` counts characters. */
+  /** The text is not a valid answer; `at` is the position in characters. */
   | { readonly kind: 'malformed'; readonly at: number };
 
 const maxDepth = 8;
@@ -30,7 +30,7 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** @param text the whole body of the answer; its length is the caller's to bound */
+/** @param text the whole body of the answer; the caller bounds its length */
 export function parseXmlRpcAnswer(text: string): XmlRpcAnswer {
   const reader = new Reader(text);
   try {
@@ -48,7 +48,7 @@ export function parseXmlRpcAnswer(text: string): XmlRpcAnswer {
   }
 }
 
-/** Never leaves this file. */
+/** Caught in this file. */
 class Malformed extends Error {}
 
 function faultOf(reader: Reader): XmlRpcAnswer {
@@ -74,7 +74,7 @@ function readTyped(reader: Reader, depth: number): XmlRpcValue {
     reader.take(`</${type}>`);
     return type === 'string' ? text : numberOf(text, type);
   }
-  // A value without a type is a text.
+  // A value without a type element is a text.
   return reader.text();
 }
 
@@ -97,7 +97,7 @@ function readStruct(reader: Reader, depth: number): XmlRpcStruct {
   while (!reader.takes('</struct>')) {
     reader.element('member', () => {
       const name = reader.element('name', () => reader.text());
-      // Of two values for one name another reader might take the other one.
+      // Refuse a repeated name, because parsers differ in which value they use.
       if (members.has(name)) throw new Malformed();
       members.set(name, readValue(reader, depth + 1));
     });
@@ -105,7 +105,7 @@ function readStruct(reader: Reader, depth: number): XmlRpcStruct {
   return members;
 }
 
-/** Reads one text from its beginning to its end. */
+/** Parses one text from its beginning to its end. */
 class Reader {
   readonly #text: string;
   /** Characters read so far. */
@@ -131,7 +131,7 @@ class Reader {
     if (!this.takes(tag)) throw new Malformed();
   }
 
-  /** @returns whether the tag was next, and is taken */
+  /** Consumes the tag if it is next. @returns whether it was */
   takes(tag: string): boolean {
     const next = this.#afterSpace();
     if (!this.#text.startsWith(tag, next)) return false;
@@ -139,7 +139,7 @@ class Reader {
     return true;
   }
 
-  /** Takes the characters up to the next tag. */
+  /** Consumes the characters up to the next tag. */
   text(): string {
     const end = this.#text.indexOf('<', this.at);
     if (end < 0) throw new Malformed();
@@ -148,14 +148,14 @@ class Reader {
     return plain;
   }
 
-  /** Nothing but white space is left. */
+  /** Requires that only white space is left. */
   end(): void {
     this.at = this.#afterSpace();
     if (this.at < this.#text.length) throw new Malformed();
   }
 
   #afterSpace(): number {
-    // Sticky and possibly empty: it matches where it stands, and megabytes of white space cost one look each time.
+    // The sticky pattern matches only at the position, so that megabytes of white space are scanned once.
     const space = /[ \t\r\n]*/y;
     space.lastIndex = this.at;
     space.test(this.#text);

@@ -1,5 +1,5 @@
-// The options of drivers, each written once: as the JSON Schema of a key under `reset:`, of which the type of its value
-// follows. Owns the common forms; what an option means is its driver's.
+// Defines the options of drivers: each is the JSON Schema of a key under `reset:`, from which the type of its value is derived. Owns the
+// common forms; each driver defines the meaning of its options.
 import type { Driver, DriverContext, DriverKind } from '../contract/driver.js';
 
 declare const value: unique symbol;
@@ -10,7 +10,7 @@ export type Property<T> = object & { readonly [value]?: T };
 type Properties = Readonly<Record<string, object>>;
 type ValueOf<P> = P extends Property<infer T> ? T : never;
 
-/** What the schemas accept, with these members for certain. */
+/** The values that the schemas accept; `Required` members are always present. */
 export type OptionsOf<P extends Properties, Required extends keyof P> = {
   readonly [K in Required]: ValueOf<P[K]>;
 } & { readonly [K in Exclude<keyof P, Required>]?: ValueOf<P[K]> };
@@ -21,7 +21,7 @@ interface TextBounds {
   readonly maxLength?: number;
 }
 
-/** @param schema accepts values of this type alone */
+/** @param schema that accepts only values of this type */
 export function property<T>(schema: object): Property<T> {
   return schema;
 }
@@ -38,21 +38,21 @@ export const authorizationFile = absoluteFile(
   'the absolute path of a file with the value of the Authorization header',
 );
 
-/** @returns one of the texts, with all of them as its description, as `a, b or c` */
+/** @returns a schema that accepts one of the texts; its description is `a, b or c` */
 export function oneOf<const T extends string>(...texts: readonly T[]): Property<T> {
   const description = texts.join(', ').replace(/, ([^,]*)$/, ' or $1');
   return property({ type: 'string', enum: texts, description });
 }
 
-/** Signals that end a process by convention are no way to hand it a policy. */
+/** Signals that may notify. Signals that end a process by convention are excluded. */
 export const harmlessSignal = oneOf('HUP', 'USR1', 'USR2', 'WINCH');
 
-/** @param yes what `true` says */
+/** @param yes meaning of `true`, for the description */
 export function yesOrNo(yes: string): Property<boolean> {
   return property({ type: 'boolean', description: `true (${yes}) or false` });
 }
 
-/** A driver of which the options have the types of their schemas. */
+/** Declares a kind of driver. Its options get the types of their schemas. */
 export function driverKind<
   P extends Properties,
   Name extends keyof P & string,
@@ -64,6 +64,6 @@ export function driverKind<
   readonly knowsProcess?: boolean;
   create(options: OptionsOf<P, Name | Required>, context: DriverContext): Driver;
 }): DriverKind {
-  // Only what the schemas accepted comes here.
+  // The options are valid, because the schemas are checked before.
   return { required: [], ...kind } as unknown as DriverKind;
 }

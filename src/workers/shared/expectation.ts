@@ -1,5 +1,5 @@
-// The answer that a user takes for a yes: an exact text or a regular expression, for drivers whose protocol has no
-// verdict of its own. Never takes an answer that only contains or resembles the expected text.
+// The configured answer that confirms: an exact text or a regular expression, for drivers with a protocol that has no verdict. An answer
+// that only contains or resembles the exact text does not match.
 import { WritError } from '../../core/errors.js';
 import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
 import { type OptionsOf, text } from './driver-options.js';
@@ -8,11 +8,11 @@ import { requireKnownPlaceholders } from './placeholders.js';
 export type Met = 'yes' | 'no' | 'no-verdict';
 
 export interface Expectation {
-  /** False where nothing is expected: then every answer will do. */
+  /** False without an expectation: then every answer matches. */
   readonly isGiven: boolean;
   /**
-   * Line ends at the end of the answer do not count.
-   * @param fill puts the generation that is notified into the expected text, where the answer must name it
+   * Ignores line ends at the end of the answer.
+   * @param fill inserts the generation of the notification into the expected text, if the answer must contain it
    */
   judge(answer: string, fill: (text: string) => string): Met;
 }
@@ -43,10 +43,10 @@ export function createExpectation({ expect, expectMatch }: ExpectOptions): Expec
   };
 }
 
-/** Braces around letters are no regular expression of their own: nothing else can be meant. */
+/** Unambiguous, because braces around letters have no meaning in a regular expression. */
 const placeholder = /(?<!\\)\{(?:current|generation|worker)\}/g;
 
-/** What is filled in stands for itself, and a generation for the whole number: 1 is not proved by 12. */
+/** Inserts texts literally, and a generation as a whole number: 12 must not match 1. */
 function fillPattern(source: string, fill: (text: string) => string): string {
   return source.replace(placeholder, (one) => {
     const text = fill(one).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
@@ -54,7 +54,7 @@ function fillPattern(source: string, fill: (text: string) => string): string {
   });
 }
 
-/** @throws WritError CONFIG_INVALID when it is no regular expression */
+/** @throws WritError CONFIG_INVALID for an invalid regular expression */
 export function patternOf(key: string, source: string): BoundedPattern {
   try {
     return boundedPattern(source);
@@ -64,7 +64,7 @@ export function patternOf(key: string, source: string): BoundedPattern {
   }
 }
 
-/** By hand: on 64,000 line ends that end in something else a pattern runs for seconds. */
+/** Without a regular expression, which would take seconds for 64,000 line ends before another character. */
 function withoutLineEnd(text: string): string {
   let end = text.length;
   while (text[end - 1] === '\n') end -= text[end - 2] === '\r' ? 2 : 1;

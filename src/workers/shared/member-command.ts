@@ -1,5 +1,5 @@
-// Workers that a command of the user names, one a line, as the servers of a pool: asked again whenever the set is
-// read. Owns the bounds on what it says; a name goes into arguments, paths and URLs, so that it is only a name.
+// Lists workers by a configured command, one name a line, as the servers of a pool. The command runs at each listing. Owns the bounds on
+// its output. Names become parts of arguments, paths and URLs, so that they are checked.
 import type { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { durationPattern, parseDuration } from '../../core/names.js';
@@ -10,11 +10,11 @@ import { isWorkerName } from './placeholders.js';
 
 export interface MembersOptions {
   readonly run: Command;
-  /** A duration, as `5s`. */
+  /** Timeout of the command, as `5s`. */
   readonly timeout?: string;
 }
 
-/** A program and its arguments, without NUL, which cuts off what follows. */
+/** A program and its arguments, without NUL, which would truncate an argument. */
 export type Command = readonly [string, ...string[]];
 
 export const commandSchema = property<Command>({
@@ -41,9 +41,9 @@ const maxTimeoutMs = 60_000;
 const maxMembers = 1024;
 
 /**
- * @returns the names, sorted, each once
- * @throws WritError WORKER_UNREACHABLE when the command does not end well, or says what is no name: then nobody can
- *   say who the workers are, and none of them is gone
+ * @returns sorted names without repetitions
+ * @throws WritError WORKER_UNREACHABLE if the command fails or prints an invalid name: the workers are unknown, and none counts as
+ *   departed
  */
 export async function listByCommand(options: MembersOptions): Promise<readonly string[]> {
   const timeoutMs = Math.min(parseDuration(options.timeout ?? '') ?? defaultTimeoutMs, maxTimeoutMs);
@@ -51,9 +51,9 @@ export async function listByCommand(options: MembersOptions): Promise<readonly s
   const result = await runCommand({ argv: run, cwd: '/', timeoutMs, maxOutputBytes: maxHookOutputBytes });
   const wrong = (reason: string): WritError =>
     unlisted(`\`members\` of ${run[0]}: ${reason}`, { program: run[0], reason });
-  if (result.kind === 'not-started') throw wrong(`it was ${endOf(result)}`);
-  if (result.kind !== 'exited' || result.exitCode !== 0) throw wrong(endOf(result));
-  if (result.truncated) throw wrong(`it says more than ${maxHookOutputBytes} bytes`);
+  if (result.kind === 'not-started') throw wrong(`it was ${commandEndText(result)}`);
+  if (result.kind !== 'exited' || result.exitCode !== 0) throw wrong(commandEndText(result));
+  if (result.truncated) throw wrong(`it prints more than ${maxHookOutputBytes} bytes`);
   const names = [...new Set(result.stdout.split('\n').filter((line) => line !== ''))];
   const noName = names.find((name) => !isWorkerName(name));
   if (noName !== undefined) throw wrong(`it printed an invalid name: ${tailOf(noName, 100)}`);
@@ -63,8 +63,8 @@ export async function listByCommand(options: MembersOptions): Promise<readonly s
 
 const maxTailCharacters = 500;
 
-/** @returns how a command ended and the end of what it wrote, in one line */
-export function endOf(result: CommandResult): string {
+/** @returns how a command ended and the end of its output, on one line */
+export function commandEndText(result: CommandResult): string {
   if (result.kind === 'not-started') return `not started: ${result.reason}`;
   const how = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
   const tail = tailOf(`${result.stdout}\n${result.stderr}`, maxTailCharacters);

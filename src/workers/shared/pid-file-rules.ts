@@ -1,12 +1,12 @@
-// Which process a pid file may mean. Pure: what is known of the file, of the process and of other pid namespaces comes in,
-// a verdict goes out.
+// Decides whether a pid file can belong to a process. Pure: gets facts about the file, the process and other pid namespaces, and
+// returns a verdict.
 
-/** So much later than its own pid file no process starts; the kernel gives the boot time in whole seconds. */
+/** Tolerance for a process that seems younger than its pid file, because the kernel reports the boot time in whole seconds. */
 const startToleranceMs = 2000;
-/** The kernel counts start times in hundredths of a second on every processor that Node runs on. */
+/** The unit of start times in /proc: hundredths of a second on every processor that Node supports. */
 const ticksPerSecond = 100;
 
-/** A worker that may write its pid file must not be able to aim root's signal at a process of another user. */
+/** Refuses a file of another user, because a worker that writes its pid file could direct root's signal to any process. */
 export function isTrustedOwner(
   fileUid: number,
   processUid: number | undefined,
@@ -16,25 +16,25 @@ export function isTrustedOwner(
 }
 
 export interface WritingTimes {
-  /** When the process began, in ticks after the boot. */
+  /** Start of the process, in ticks after the boot. */
   readonly startTicks: number;
-  /** When the file was written, by the clock of then. */
+  /** Mtime of the file, by the clock of that time. */
   readonly writtenAtMs: number;
-  /** When the host booted, by each clock that it has had. */
+  /** Boot time of the host, by each setting of the clock since then. */
   readonly bootAtMs: readonly number[];
   readonly uptimeMs: number;
 }
 
 /**
- * A number that is used again belongs to a process that is younger than the file. By a clock that was set since the boot
- * the file may have another age: each clock under which it was written in this boot is tried.
- * @returns whether the process was there when the file was written
+ * Detects a reused pid: its process is younger than the file. A clock change after the boot changes the age of the file, so that each
+ * known setting of the clock is tried.
+ * @returns whether the process existed when the file was written
  */
 export function mayHaveWritten({ startTicks, writtenAtMs, bootAtMs, uptimeMs }: WritingTimes): boolean {
   const startMs = (startTicks * 1000) / ticksPerSecond;
   return bootAtMs.some((bootMs) => {
     const writtenMs = writtenAtMs - bootMs;
-    // No process starts before the boot: what is older than the boot is older than each process.
+    // A file from before the boot is older than every process.
     return startMs <= writtenMs + startToleranceMs && writtenMs <= uptimeMs + startToleranceMs;
   });
 }

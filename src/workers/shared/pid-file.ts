@@ -1,5 +1,5 @@
-// The daemon that a pid file means: alive, of the user to whom the file belongs, and not a stranger with the same number.
-// Never takes a zombie for alive, nor a process that has only inherited the number.
+// Finds the daemon of a pid file: alive, of the user who owns the file, and not another program with a reused pid. A zombie does not
+// count as alive.
 import { isSystemError } from '../../core/errors.js';
 import { readBootTimes } from '../../platform/process/boot-time.js';
 import { findInnerPids, runsProgram, seesFile } from '../../platform/process/process-details.js';
@@ -17,11 +17,11 @@ import { isTrustedOwner, mayHaveWritten } from './pid-file-rules.js';
 export interface PidFileOptions {
   /** Name or path of the program that the process must run. */
   readonly program?: string | undefined;
-  /** Doubts that were examined before; left out: everything is examined now. */
+  /** Cache of checks; undefined: every check runs now. */
   readonly examined?: ExaminedFiles;
 }
 
-/** @returns the live process that the pid file means, or why there is none */
+/** @returns the running process of the pid file, or the reason why there is none */
 export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
   try {
     const file = readPidFile(path);
@@ -41,7 +41,7 @@ export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
   }
 }
 
-/** A daemon may run without writing the file that the configuration names. */
+/** Hint for a missing file, because a daemon may run without writing the configured file. */
 const missingHint = 'if its daemon runs, correct the path, or let the daemon write the file';
 const programHint = 'give `process.program`, or `process.unit` in place of the pid file';
 
@@ -51,7 +51,7 @@ interface Meaning {
   readonly process: ProcessInfo | undefined;
 }
 
-/** @returns why the process that has this number may be a stranger */
+/** @returns why the process with this pid may be another program; undefined if it is the daemon */
 function doubtOf(meaning: Meaning, { program, examined }: PidFileOptions): string | undefined {
   const { file, process } = meaning;
   if (program !== undefined && process !== undefined)
@@ -72,14 +72,14 @@ function examine({ path, file, process }: Meaning): string | undefined {
 }
 
 export interface ExaminedFiles {
-  /** @returns as it was found for this very file and process; a doubt is examined again after a minute */
+  /** @returns the cached doubt for this file and process; it is examined again after a minute */
   doubtOf(meaning: Meaning): string | undefined;
 }
 
 const maxExamined = 4096;
 const examineAgainMs = 60_000;
 
-/** A walk over all processes is too much for every few seconds: neither the file nor the process has changed. */
+/** Caches checks while file and process are unchanged, because a walk over all processes every few seconds costs too much. */
 export function rememberExamined(clock: Pick<Clock, 'monotonicMs'>): ExaminedFiles {
   const known = new Map<
     string,
@@ -105,7 +105,7 @@ export function rememberExamined(clock: Pick<Clock, 'monotonicMs'>): ExaminedFil
   };
 }
 
-/** Whether the process lives that a pid file means. */
+/** @returns the liveness of the process of a pid file */
 export function livenessIn(path: string): Liveness {
   return livenessOfDaemon(findDaemon(path));
 }

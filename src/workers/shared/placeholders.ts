@@ -1,12 +1,12 @@
-// What drivers fill into the texts of a user: {current}, {generation}, {worker}. Never leaves one unfilled, which
-// the program or daemon might even accept, and never fills in a name that could be more than a name.
+// Replaces {current}, {generation} and {worker} in configured texts. Refuses unknown placeholders, which a program or daemon might even
+// accept, and names that could have a meaning beyond a name.
 import { WritError } from '../../core/errors.js';
 import type { Target } from '../contract/driver.js';
 
 const placeholder = /\{[a-z]+\}/g;
 const known: readonly string[] = ['{current}', '{generation}', '{worker}'];
 
-/** Neither a path nor an option, a line, a URL's query or an escape: what a worker may be called in a text. */
+/** Names of workers in texts: a name must not become a path, an option, a line, the query of a URL, or an escape. */
 export const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$';
 
 export function isWorkerName(name: string): boolean {
@@ -14,7 +14,7 @@ export function isWorkerName(name: string): boolean {
 }
 
 /**
- * @param key where the texts stand in the configuration, as `reset.run`
+ * @param key of the texts in the configuration, as `reset.run`
  * @throws WritError CONFIG_INVALID
  */
 export function requireKnownPlaceholders(key: string, texts: readonly string[]): void {
@@ -31,9 +31,9 @@ export function usesWorkerName(texts: readonly string[]): boolean {
   return texts.some((text) => text.includes('{worker}'));
 }
 
-/** @param worker a name that isWorkerName holds for, where the text has {worker} */
+/** @param worker a name that isWorkerName accepts, if the text has {worker} */
 export function fillPlaceholders(text: string, target: Target, worker: string): string {
-  // Functions, or `$&` in a path would be taken for a pattern of the replacement.
+  // Replace by functions, because `$&` in a path would be a pattern of the replacement.
   return text
     .replaceAll('{current}', () => target.path)
     .replaceAll('{generation}', () => String(target.generation))

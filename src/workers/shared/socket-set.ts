@@ -1,5 +1,5 @@
-// Workers found by paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
-// Never follows a link, which could lead to another program, and never takes a directory it can't read for empty.
+// Finds workers by paths, one for each socket or pid file. Owns the listing of one directory and its bounds. Does not follow links, which
+// could lead to another program. An unreadable directory is an error, not an empty set.
 import type { Dirent } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -14,33 +14,33 @@ const maxMembers = 1024;
 const maxDirectoryEntries = 16_384;
 
 /**
- * Wildcards in the last component only: the directory is a fixed place that can be checked. At most four stars and no repeated
- * group, as in every glob (core/text/glob-bounds): the matcher would block the agent.
+ * Allows wildcards in the last component only, so that the directory is fixed and can be checked. At most four stars and no repeated
+ * group, as in every glob (core/text/glob-bounds), because matching could block the agent.
  */
 export const pathGlobPattern =
   '^/([^*?\\[\\]{}\\n\\u0000]*/)?(?![^/]*([)}\\]]\\+|[*+]\\())(?=[^/\\n\\u0000])[^*/\\n\\u0000]*(\\*+[^*/\\n\\u0000]+){0,3}(\\*+[^*/\\n\\u0000]*)?$';
 
-/** @returns whether it stands for a set; a path without a wildcard is one worker, there or not */
+/** @returns whether the path is a glob; a path without a wildcard is one worker, whether it exists or not */
 export function isGlob(path: string): boolean {
   return /[*?[\]{}]/.test(basename(path));
 }
 
 /**
- * The set of a driver of sockets: what `members` names, what a glob matches, or the one of a path, there or not.
- * @throws WritError WORKER_UNREACHABLE when nobody can say
+ * Lists the workers of a driver with sockets: the names of `members`, the matches of a glob, or the one name of a path.
+ * @throws WritError WORKER_UNREACHABLE if the workers cannot be listed
  */
 export async function listSockets(place: string, members?: MembersOptions): Promise<readonly string[]> {
   if (members !== undefined) return listByCommand(members);
   return isGlob(place) ? listByGlob(place, 'socket') : [basename(place)];
 }
 
-/** @returns the socket of one worker of such a set */
+/** @returns the socket of one worker of listSockets */
 export function socketOf(place: string, members: MembersOptions | undefined, worker: string): string {
   return members === undefined ? join(dirname(place), worker) : place.replaceAll('{worker}', () => worker);
 }
 
 /**
- * Each worker that a command names needs a place of its own, or one would be notified for all.
+ * Requires {worker} in the path with `members`, because otherwise one worker would be notified in place of all.
  * @param key as `reset.line`
  * @throws WritError CONFIG_INVALID
  */
@@ -50,8 +50,8 @@ export function requireOwnPlace(key: string, place: string, members: MembersOpti
 }
 
 /**
- * @returns names in the directory of the glob that it matches, sorted; none when the directory is not there yet
- * @throws WritError WORKER_UNREACHABLE when nobody can say
+ * @returns sorted names in the directory that match the glob; none if the directory does not exist yet
+ * @throws WritError WORKER_UNREACHABLE if the directory cannot be listed
  */
 export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise<readonly string[]> {
   const directory = dirname(glob);
@@ -63,12 +63,12 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
     for await (const entry of await opendir(directory)) {
       entries += 1;
       if (isKind(entry) && isWanted(entry.name)) names.push(entry.name);
-      // A worker left out in silence would go on with the old policy, and nobody would know.
+      // Fail, because an omitted worker would continue with the old policy unnoticed.
       if (entries > maxDirectoryEntries || names.length > maxMembers)
         throw unlisted(`${directory} has too many entries to check`, { directory, expected: maxMembers });
     }
   } catch (error) {
-    // The directory of a daemon that is not up yet.
+    // The daemon has not created its directory yet.
     if (isSystemError(error, 'ENOENT')) return [];
     if (!isSystemError(error) || error instanceof WritError) throw error;
     throw unlisted(`${directory} cannot be listed: ${error.code}`, { directory, errno: error.code }, error);
@@ -78,19 +78,19 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
 
 const livenesses = { listening: 'alive', refused: 'dead', unknown: 'unknown' } as const;
 
-/** As of now: the socket of a live daemon may be away, as in a reload. */
+/** @returns the current liveness. The socket of a running daemon may be missing for a moment, as in a reload. */
 export async function socketLiveness(place: SocketPlace): Promise<Liveness> {
   return livenesses[await probeListener(place)];
 }
 
 /**
- * Which process a socket's file belongs to, as far as the file shows: a daemon that starts again binds it again.
- * @returns what no other socket under this path has had; undefined when there is none
+ * Identifies the process of a socket by its file, because a restarted daemon binds the socket again.
+ * @returns a text that no other socket at this path has had; undefined if there is no socket
  */
 export async function socketIdentity(path: string): Promise<string | undefined> {
   try {
     const { ino, mtimeMs } = await lstat(path);
-    // An inode is used again; nobody writes into the file of a socket, so that its time is that of its birth.
+    // Add the mtime, because inodes are reused. No program writes into the file of a socket, so its mtime is its creation.
     return `${ino}@${Math.round(mtimeMs)}`;
   } catch (error) {
     if (isSystemError(error)) return undefined;

@@ -1,15 +1,15 @@
-// How a program says that it did not reach its daemon, as its user has written it down: rndc, knotc and nearly all others end
-// alike for a daemon that refuses and for one that is down. Only what the user names counts: a guess would talk a no away.
+// Decides by the configured `unreachable` whether a program did not reach its daemon: rndc, knotc and most others exit alike for a
+// refusal and for a daemon that does not run. Only configured conditions count, because a guess could hide a refusal.
 import type { UnreachableConfig } from '../../core/config/config.js';
 import type { BoundedPattern } from '../../platform/bounded-pattern.js';
 import { firstLineOf, type ProgramOutput } from './first-line.js';
 
-/** True where the program reached nobody. */
+/** @returns whether the program did not reach a daemon */
 export type UnreachedRule = (exitCode: number, output: ProgramOutput) => boolean;
 
 /**
- * @param given all that it names must hold; left out: every program has reached its daemon
- * @param patternOf of its `match`; a pattern that takes too long says nothing
+ * @param given all its conditions must match; undefined: every program reached its daemon
+ * @param patternOf compiles `match`; a pattern that exceeds its time does not match
  */
 export function unreachedRule(
   given: UnreachableConfig | undefined,

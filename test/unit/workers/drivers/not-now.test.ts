@@ -7,7 +7,7 @@ import { http } from '../../../../src/workers/drivers/http.js';
 import { kresd } from '../../../../src/workers/drivers/kresd.js';
 import { line } from '../../../../src/workers/drivers/line.js';
 import { systemd } from '../../../../src/workers/drivers/systemd.js';
-import { notNowRule } from '../../../../src/workers/shared/not-now.js';
+import { deferralRule } from '../../../../src/workers/shared/not-now.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { stubSystemctl } from '../../../kit/programs/stub-systemctl.js';
@@ -254,18 +254,18 @@ describe('"not now" of daemons with a text', () => {
 
 describe('the rule of "not now"', () => {
   it('wants a regular expression', () => {
-    throwsCode('CONFIG_INVALID', () => notNowRule({ match: '(' }));
+    throwsCode('CONFIG_INVALID', () => deferralRule({ match: '(' }));
   });
 
   it('wants both where a status and a text are given', () => {
-    const rule = notNowRule({ status: [500], match: 'busy' });
+    const rule = deferralRule({ status: [500], match: 'busy' });
     const isMet = (status: number, body: string): boolean =>
       rule.forStatus({ status, hasRetryAfter: false, body });
     assert.deepEqual([isMet(500, 'busy'), isMet(500, 'broken'), isMet(503, 'busy')], [true, false, false]);
   });
 
   it('is never met by a text where no `match` is given', () => {
-    assert.equal(notNowRule({}).forText('busy'), false);
-    assert.equal(notNowRule({ exit: [1] }).forText('busy'), false);
+    assert.equal(deferralRule({}).forText('busy'), false);
+    assert.equal(deferralRule({ exit: [1] }).forText('busy'), false);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Questions } from '../../../../src/workers/protocols/native-questions.js';
+import { OpenNotifications } from '../../../../src/workers/protocols/native-questions.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 
 const target = (generation: number): { generation: number; path: string } => ({
@@ -10,7 +10,7 @@ const target = (generation: number): { generation: number; path: string } => ({
 
 describe('a question', () => {
   it('is another one for another path of the same generation', () => {
-    const questions = new Questions();
+    const questions = new OpenNotifications();
     const first = questions.put(target(1));
     assert.deepEqual(
       [questions.put(target(1)).isNew, questions.put(target(1)).question],
@@ -20,7 +20,7 @@ describe('a question', () => {
   });
 
   it('has no answer before it was asked', () => {
-    const questions = new Questions();
+    const questions = new OpenNotifications();
     questions.put(target(1));
     throwsCode('MESSAGE_MALFORMED', () => questions.answer({ type: 'ack', id: 2, generation: 1 }));
   });
@@ -28,7 +28,7 @@ describe('a question', () => {
 
 describe('questions that a worker leaves open', () => {
   it('are forgotten from the oldest on: no worker can make them grow', () => {
-    const questions = new Questions();
+    const questions = new OpenNotifications();
     const ask = (count: number, from: number): void => {
       for (let at = 0; at < count; at += 1) questions.put(target(from + at));
     };

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import {
   parseUnitList,
   parseUnitState,
-  whatReloadProves,
+  reloadProofText,
 } from '../../../../src/workers/protocols/systemd-units.js';
 
 describe('a list of units', () => {
@@ -48,11 +48,11 @@ describe('the state of a unit', () => {
     assert.deepEqual(state, {
       load: 'loaded',
       active: 'active',
-      canReload: 'yes',
+      canReload: true,
       type: 'notify',
       invocation: 'aa11',
       result: '',
-      hasJob: 'no',
+      hasJob: false,
       restarts: 0,
       startLimit: { burst: '', interval: '' },
       reloadCommands: ['/usr/sbin/nginx -t -q', '/bin/kill -HUP $MAINPID'],
@@ -70,13 +70,13 @@ describe('the state of a unit', () => {
     const proof = (type: string, reload: string): string => {
       const exec = reload === '' ? [] : [`ExecReload={ path=/x ; argv[]=${reload} ; pid=0 }`];
       const state = shown('LoadState=loaded', 'ActiveState=active', 'CanReload=yes', `Type=${type}`, ...exec);
-      return state === undefined ? '' : whatReloadProves(state);
+      return state === undefined ? '' : reloadProofText(state);
     };
     assert.match(proof('simple', '/bin/kill -HUP $MAINPID'), /only sends a signal: \/bin\/kill/);
     assert.match(proof('simple', 'kill -HUP $MAINPID'), /only sends a signal/);
     assert.match(proof('forking', '/usr/sbin/nginx -s reload'), /exit code of: \/usr\/sbin\/nginx -s reload/);
     assert.match(proof('simple', '/usr/bin/killer'), /exit code/);
     assert.match(proof('notify-reload', ''), /ready again/);
-    assert.match(proof('simple', ''), /nobody/);
+    assert.match(proof('simple', ''), /names no command/);
   });
 });
