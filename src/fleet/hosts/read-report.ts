@@ -28,7 +28,10 @@ export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
 /** Refuses a name in the form of a key: requests for the host with that key could return this host. */
 function named<T extends { readonly host: string }>(read: ReadBody<T>): ReadBody<T> {
   if (read.kind === 'refused' || !isHostKey(read.data.host)) return read;
-  return { kind: 'refused', reason: `the name of a host must not look like ${keyLike}: set \`host.id\`` };
+  return {
+    kind: 'refused',
+    reason: `the name of a host must not have the form of ${keyLike}: set \`host.id\``,
+  };
 }
 
 function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {

@@ -44,7 +44,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   const { code, message, hint, facts } = known.error;
   // A message of the database or of a bug may quote a row, or contain the address of the database.
   const isOurs = status === 500 || code.startsWith('FLEET_STORE_');
-  const text = isOurs ? 'the server could not answer; its log says why' : message;
+  const text = isOurs ? 'the server could not answer; its log has the reason' : message;
   const { expected, actual } = isOurs ? {} : facts;
   return { status, body: { schema: 1, type: 'error', code, message: text, hint, expected, actual }, isOurs };
 }

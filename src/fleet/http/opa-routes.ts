@@ -98,7 +98,8 @@ async function storeStatus(
   { labels, bundles = {} }: OpaStatus,
   nowMs: number,
 ): Promise<void> {
-  if (isHostKey(labels.id)) throw new WritError('USAGE', `the id of an OPA must not look like ${keyLike}`);
+  if (isHostKey(labels.id))
+    throw new WritError('USAGE', `the id of an OPA must not have the form of ${keyLike}`);
   const keyId = `opa/${token}/${labels.id}`;
   const known = Object.entries(bundles).map(([name, status]) => opaBundleOf(name, status));
   const health = known.some(({ code }) => code !== undefined) ? 'warning' : 'ok';

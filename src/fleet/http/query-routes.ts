@@ -172,7 +172,7 @@ function releaseRoutes(queries: FleetQueries, refreshTrigger: Pick<RefreshTrigge
       method: 'GET',
       url: '/v1/releases/:bundle/:channel/:serial',
       summary:
-        'Who runs a release, since when, and who does not; what was signed, and how it differs from `against`',
+        'Hosts that run a release and since when, hosts that do not, its signed entry, and the difference to `against`',
       access: 'view',
       params: object(release, ['bundle', 'channel', 'serial']),
       querystring: object({ against: serialSchema }),

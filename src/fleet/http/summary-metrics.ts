@@ -32,12 +32,12 @@ export function plainGauges(metrics: Metrics): ShowSummary {
   const gauges = gaugesOf(metrics, {
     store_up: ['1: the store answered when this was counted.', []],
     health: ['As `writ fleet status`: 0 ok, 1 warning, 2 critical.', []],
-    findings: ['What is wrong, by its code.', ['code']],
+    findings: ['Problems of the fleet, by their codes.', ['code']],
     hosts: [
       'Hosts by state; stopped, silent, unjudged, blocked and cloned ones are accepted too.',
       ['state'],
     ],
-    silence_judged: ['0: too early to say of most hosts whether they are silent.', []],
+    silence_judged: ['0: the liveness of most hosts is unknown.', []],
     places: ['Hosts times bundles by how far what they use is proven.', ['place', 'state']],
     offers: ['Places where an offered release is not active, by why.', ['state']],
     offers_by_code: ['The same by error code; `other` for unknown codes.', ['state', 'code']],

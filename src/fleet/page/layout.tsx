@@ -1,4 +1,4 @@
-// The document of every page: head, skip link, navigation, the line with the age of the page, and the part that live.js replaces.
+// The document of every page: head, skip link, navigation, the line with the age of the page, and the part that the script replaces.
 // The pages own their content. Scripts, styles and handlers are never inline, because the content security policy forbids them.
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';

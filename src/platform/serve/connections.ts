@@ -34,7 +34,7 @@ interface Connection {
 
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
-  // Connections by the socket of their requests. TLS has its own socket, whose address is read only once.
+  // Connections by the socket of their requests. TLS has its own socket; its address is read only once.
   const bySocket = new Map<Socket, Connection>();
   const queues = createQueues();
   const connectionOf = (socket: Socket): Connection | undefined => {

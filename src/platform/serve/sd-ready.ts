@@ -41,7 +41,7 @@ export function notifyManagerOfServer(
         throw error;
       }
     },
-    stopping: () => void notifier.notify(['STOPPING=1', 'STATUS=stopping, requests under way are finished']),
+    stopping: () => void notifier.notify(['STOPPING=1', 'STATUS=stopping, active requests are finished']),
     end: async () => {
       ended.abort();
       await watchdog;

@@ -37,7 +37,7 @@ export function boundedPace({ clock, bytesPerSecond, signal }: ReadPaceOptions):
   };
 }
 
-/** @returns a pace without a rate, which only runs the event loop in between; for a job whose caller waits */
+/** @returns a pace without a rate, which only runs the event loop in between; for a job with a waiting caller */
 export function unboundedPace(signal?: AbortSignal): Pace {
   let sincePause = 0;
   return {

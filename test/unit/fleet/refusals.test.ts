@@ -1,4 +1,4 @@
-// What a fleet's store refuses, each by its code; the cases of any store (test/kit/fleet) have what leads to it.
+// Refusals of a fleet's store, by their codes. The preparations are in the cases of any store (test/kit/fleet).
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
@@ -16,7 +16,7 @@ describe('a fleet refuses', () => {
   const clock = fakeClock({ mode: 'skip' });
   const change = { who: 'anna', nowMs: clock.nowMs() };
 
-  it('ids that nobody has', async () => {
+  it('unknown ids', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const { db } = bench.store;
@@ -25,7 +25,7 @@ describe('a fleet refuses', () => {
     await rejectsCode('FLEET_HOST_UNKNOWN', retireHost(db, 'x', change));
   });
 
-  it('reports of who waits until it is approved, and any that breaks its schema', async () => {
+  it('reports of a host that waits for approval, and invalid reports', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const { token } = await bench.token();
@@ -43,7 +43,7 @@ describe('a fleet refuses', () => {
     await ingest.close();
   });
 
-  it('a token where another kind is asked for, and the last use of one to all but one of those who come at once', async () => {
+  it('a token of the wrong kind, and the last use of a token to all but one of concurrent requests', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const { db } = bench.store;
@@ -54,7 +54,7 @@ describe('a fleet refuses', () => {
     assert.deepEqual((await listTokens(db)).find(({ id }) => id === once.id)?.uses_left, 0);
   });
 
-  it('a name that another host has, to one that reports it and to the second of two that ask at once', async () => {
+  it('a name of another host, to a host that reports it and to the second of two concurrent requests', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const { db } = bench.store;
@@ -78,7 +78,7 @@ describe('a fleet refuses', () => {
     await ingest.close();
   });
 
-  it('what one server decided on a row that another one changed meanwhile', async () => {
+  it('a change by one server of a row that another server changed meanwhile', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const host = await bench.enrol((await bench.token()).token, 'web-1');

@@ -1,4 +1,4 @@
-// The memory for bodies: what one address, one credential and all of them together may reserve.
+// The body budget: bounds of one address, of one credential, and of all.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -48,7 +48,7 @@ describe('the budget of bodies', () => {
     assert.ok(budget.reserve(addressOf('a', 4), 1));
   });
 
-  it('gives bytes back once, however often they are released', () => {
+  it('releases bytes once, however often release is called', () => {
     const budget = new BodyBudget();
     const [first, second] = [budget.reserve(addressOf('a'), 5), budget.reserve(addressOf('a'), 7)];
     first?.release();

@@ -1,4 +1,4 @@
-// How long a body counts: from its headers until its answer, and until its handler ends where the client has gone.
+// How long a body uses its budget: from its headers until the answer, and until the end of its handler after a disconnect.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -31,7 +31,7 @@ describe('the memory of a body', () => {
   after(() => app.close());
   const announced = { 'content-length': '10' };
 
-  it('is kept from the headers on, and given back when the client goes before its body has ended', async () => {
+  it('is reserved from the headers on, and released when the client disconnects before the end of its body', async () => {
     const request = openRequest(url, '/', announced);
     await until(() => budget.totalBytes === 10);
     await request[Symbol.asyncDispose]();
@@ -58,7 +58,7 @@ describe('the memory of a body', () => {
       await until(() => budget.totalBytes === 0);
     });
 
-  it('is given back after the answer', async () => {
+  it('is released after the answer', async () => {
     await using request = openRequest(url, '/', announced);
     finish = () => undefined;
     const before = finish;

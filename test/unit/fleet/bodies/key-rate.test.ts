@@ -1,9 +1,9 @@
-// How often a key may report, and what a repeated head changes.
+// The rate limit of a key, and the effect of a replayed head.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KeyRate } from '../../../../src/fleet/bodies/key-rate.js';
 
-/** @returns how many of the counters were taken */
+/** @returns how many of the counters were accepted */
 function takenOf(rate: KeyRate, key: string, counters: readonly number[], nowMs: number): number {
   return counters.filter((counter) => rate.take(key, counter, nowMs)).length;
 }
@@ -19,7 +19,7 @@ describe('the rate of a key', () => {
     assert.equal(takenOf(rate, 'a', from(200, 100), 3_600_000), 60);
   });
 
-  it('keeps a rate of its own for counters that are not above the last accepted one', () => {
+  it('has a separate rate for counters that are not above the last accepted one', () => {
     const rate = new KeyRate();
     assert.ok(rate.take('a', 7, 0));
     rate.note('a', 7, true);
@@ -28,7 +28,7 @@ describe('the rate of a key', () => {
     assert.equal(takenOf(rate, 'a', from(8, 70), 10_000), 60, 'the host itself');
   });
 
-  it('believes no counter of a report that was not accepted', () => {
+  it('ignores the counter of a report that was not accepted', () => {
     const rate = new KeyRate();
     rate.take('a', 1000, 0);
     rate.note('a', 1000, false);

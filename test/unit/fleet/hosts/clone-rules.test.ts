@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { judgeIds, type SeenIds } from '../../../../src/fleet/hosts/clone-rules.js';
 
-/** One letter for each report: small for boots of one installation, capitals for other installations; `!` answers a challenge. */
+/** One letter for each report: lower case for boots of one installation, capitals for other installations; `!` answers a challenge. */
 function after(boots: string): boolean {
   let seen: SeenIds = { installId: 'i', bootId: '', pastIds: '', returns: 0, answers: 0 };
   let cloned = false;
-  for (const said of boots.match(/.!?/g) ?? []) {
-    const boot = said[0] ?? '';
+  for (const report of boots.match(/.!?/g) ?? []) {
+    const boot = report[0] ?? '';
     const ids = { installId: boot === boot.toUpperCase() ? boot : 'i', bootId: boot.toLowerCase() };
-    const next = { ...ids, isAnswer: said.endsWith('!') };
+    const next = { ...ids, isAnswer: report.endsWith('!') };
     const judged = judgeIds(seen, next);
     cloned = judged.cloned;
     seen = { ...next, ...judged };
@@ -18,20 +18,20 @@ function after(boots: string): boolean {
 }
 
 describe('ids under one key', () => {
-  it('are of one machine while it boots, however often', () =>
+  it('are of one machine for any number of boots', () =>
     assert.equal(after('abcdefghijklmnopqrstuvwxyz'), false));
   it('are of one machine that was restored from a snapshot of its memory once', () =>
     assert.equal(after('aabba'), false));
   it('are of two when they alternate: boots', () => assert.equal(after('abab'), true));
   it('are of two when they alternate: installations', () => assert.equal(after('aAaA'), true));
-  it('are of one machine whose state was put back, and of two whose counters overtake one another in one boot', () => {
+  it('are of one machine with restored state, and of two machines with counters that overtake each other in one boot', () => {
     assert.equal(after('aa!aa!aa!aa'), false);
     assert.equal(after('aa!aa!aa!aa!'), true);
   });
-  it('are of one machine whose state is put back at each boot', () =>
+  it('are of one machine that restores its state at each boot', () =>
     assert.equal(after('ab!b!c!c!d!d!'), false));
   it('stay of two when one of them is switched off', () => assert.equal(after('ababbbb'), true));
-  it('are remembered once each, without the pair of now and that of a store that knew none', () => {
+  it('are stored once each, without the current pair and that of a store without ids', () => {
     const past = (pastIds: readonly string[], bootId: string, next: string): unknown =>
       JSON.parse(
         judgeIds(
@@ -43,7 +43,7 @@ describe('ids under one key', () => {
     assert.deepEqual(past(['i a', 'i b', 'i c'], 'b', 'd'), ['i a', 'i c', 'i b']);
     assert.deepEqual(past([], '', 'a'), []);
   });
-  it('are remembered for a few boots only', () => {
+  it('are stored for a few boots only', () => {
     const { pastIds } = judgeIds(
       { installId: 'i', bootId: 'x', pastIds: JSON.stringify('abcdefgh'.split('')), returns: 0, answers: 0 },
       { installId: 'i', bootId: 'y', isAnswer: false },

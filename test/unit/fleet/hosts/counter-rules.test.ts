@@ -33,7 +33,7 @@ describe('the counter of a report', () => {
 });
 
 describe('the interval that is granted', () => {
-  it('is what was asked for, or longer: at most ten times and an hour', () => {
+  it('is the requested one, or longer: at most ten times and an hour', () => {
     assert.equal(grantedInterval(300_000, 1), 300_000);
     assert.equal(grantedInterval(300_000, 0.1), 300_000);
     assert.equal(grantedInterval(300_000, 2.5), 750_000);

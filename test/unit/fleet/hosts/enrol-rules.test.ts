@@ -10,7 +10,7 @@ const nowMs = 100_000_000;
 const token = { revoked_at_ms: 0, expires_at_ms: 0, uses_left: -1, hosts: '' };
 const fleet = { id: 'f', created_at_ms: 0, accepting_since_ms: 0, accepting_until_ms: nowMs };
 const silent = { key_id: 'old', state: 'accepted', last_seen_ms: 0, every_ms: 300_000 } as const;
-const heard = { ...silent, key_id: 'live', last_seen_ms: nowMs - 1 };
+const reporting = { ...silent, key_id: 'live', last_seen_ms: nowMs - 1 };
 const facts: EnrolFacts = {
   token,
   own: undefined,
@@ -32,9 +32,9 @@ describe('the verdict on a host that enrols', () => {
     ['takes a name that others wait for', { sameName: [{ ...silent, state: 'waiting' }] }, takes()],
     ['lets a known name wait, though its key is silent', { sameName: [silent] }, waits],
     ['replaces a silent key where it is asked to', { sameName: [silent], replaces: true }, takes('old')],
-    ['replaces no key that was heard', { sameName: [silent, heard], replaces: true }, waits],
+    ['replaces no key that reports', { sameName: [silent, reporting], replaces: true }, waits],
     [
-      'replaces nobody while the fleet itself was away',
+      'replaces no key while the fleet accepts no reports',
       { sameName: [silent], replaces: true, fleet: { ...fleet, accepting_since_ms: nowMs - 1000 } },
       waits,
     ],
@@ -57,7 +57,7 @@ describe('the verdict on a host that enrols', () => {
     ['FLEET_KEY_RETIRED', { own: { state: 'retired' } }],
     ['FLEET_REPORT_INVALID', { host: 'web-1 ' }],
     ['FLEET_REPORT_INVALID', { host: 'cafe\u0301' }],
-    ['FLEET_ENROL_FULL', { sameName: [heard], waiting: maxWaitingOfToken }],
+    ['FLEET_ENROL_FULL', { sameName: [reporting], waiting: maxWaitingOfToken }],
   ];
   for (const [code, more] of refusals)
     it(`refuses with ${code}: ${JSON.stringify(more)}`, () => {

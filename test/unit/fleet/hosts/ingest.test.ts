@@ -1,4 +1,4 @@
-// A batch of reports, beside the cases that each store has: how long it waits, and what it does to numbers.
+// Batches of reports: how long they wait, and their effect on counters. The cases of any store are in test/kit/fleet.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -14,7 +14,7 @@ describe('a batch of reports', () => {
   const directory = tempDir();
   after(() => directory[Symbol.dispose]());
 
-  it('waits for no others where it is full', async () => {
+  it('does not wait for further reports when it is full', async () => {
     const clock = fakeClock({ mode: 'skip' });
     await using bench = await fleetBench(directory.join('full'), clock);
     const ingest = createIngest(bench.store, { clock, log: silentLog() });
@@ -24,19 +24,19 @@ describe('a batch of reports', () => {
     const before = clock.sleeps.length;
     const verdicts = await Promise.all(strangers.map((one) => send(ingest, one, reportOf(one.name))));
     assert.ok(verdicts.every(({ kind }) => kind === 'refused'));
-    // The first one of all was alone when it came; the second batch was full when it was looked at.
+    // The first report arrived alone. The second batch was full when the lane checked it.
     assert.deepEqual(clock.sleeps.slice(before), [20]);
     await ingest.close();
   });
 
-  it('is answered 503 at once behind 20,000 that wait', async () => {
+  it('is answered 503 at once behind 20,000 queued reports', async () => {
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('queue'), clock);
     const ingest = createIngest(bench.store, { clock, log: silentLog() });
     const broken = Buffer.from('{');
     const take = (_: unknown, at: number) =>
       send(ingest, { keyId: at.toString(16).padStart(64, '0'), name: `host-${at}`, counter: 1 }, broken);
-    // The clock stands still: no batch begins.
+    // The clock does not move, so that no batch begins.
     const waiting = Array.from({ length: 20_000 }, take);
     const answer = await Promise.race([take('late', 20_000), nextTurn('none yet')]);
     assert.deepEqual(answer, { kind: 'unavailable' });
@@ -45,7 +45,7 @@ describe('a batch of reports', () => {
     assert.deepEqual([...new Set(verdicts.map(({ kind }) => kind))], ['refused']);
   });
 
-  it('moves the numbers of what it replaced', async () => {
+  it('changes the counters of the rows that it replaced', async () => {
     const clock = fakeClock({ mode: 'skip' });
     await using bench = await fleetBench(directory.join('numbers'), clock);
     const { db } = bench.store;

@@ -4,7 +4,7 @@ import { fleetBounds } from '../../../../src/core/fleet/report.js';
 import { readEnrolRequest, readReport } from '../../../../src/fleet/hosts/read-report.js';
 import { bundleAt, reportOf } from '../../../kit/fleet/fleet-bench.js';
 
-/** Written by hand where it is too deep to be written by recursion. */
+/** Builds the text without JSON.stringify, which would recurse too deeply. */
 const bytes = (data: unknown): Uint8Array =>
   Buffer.from(
     JSON.stringify(data).replace(
@@ -24,10 +24,10 @@ const enrolment = (host: string) => ({
 });
 
 describe('a report or a request to enrol', () => {
-  it('whose name looks like the key of a host is refused', () => {
+  it('is refused with a name in the form of a host key', () => {
     for (const host of ['a'.repeat(64), '0'.repeat(64), 'opa/token/id', 'opa/']) {
       const report = readReport(bytes(reportOf(host, { installId: 'i' })));
-      assert.match(report.kind === 'refused' ? report.reason : '', /must not look like a key/);
+      assert.match(report.kind === 'refused' ? report.reason : '', /must not have the form of a key/);
       assert.equal(readEnrolRequest(bytes(enrolment(host))).kind, 'refused');
     }
   });
@@ -38,7 +38,7 @@ describe('a report or a request to enrol', () => {
   });
 });
 
-describe('a report as it came', () => {
+describe('a received report', () => {
   const bundlesOf = (count: number) => times(count, (at) => bundleAt(1, { channel: `c${at}` }));
   const taken: readonly (readonly [string, object])[] = [
     ['an honest one', {}],
@@ -94,7 +94,7 @@ describe('a report as it came', () => {
     ['a digest in capitals', { root: { version: 1, sha256: 'A'.repeat(64) } }],
   ];
   for (const [name, more] of refused)
-    it(`is refused whole: ${name}`, () =>
+    it(`is refused as a unit: ${name}`, () =>
       assert.equal(readReport(bytes({ ...reportOf('web-1'), ...more })).kind, 'refused'));
 
   it('is refused when it is too large, no UTF-8, no JSON, or not an object', () => {

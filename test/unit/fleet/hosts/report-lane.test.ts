@@ -1,4 +1,4 @@
-// A lane of reports: what shares a batch, what waits for the next one, and what its end waits for.
+// A lane of reports: which reports share a batch, which wait for the next one, and when the lane is drained.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ReportLane, type WaitingReport } from '../../../../src/fleet/hosts/report-lane.js';
@@ -20,7 +20,7 @@ function lane(commit: (counters: readonly string[]) => Promise<void>) {
 }
 
 describe('a lane of reports', () => {
-  it('commits what comes within a moment together, and never two reports of one host', async () => {
+  it('commits reports of one moment together, and never two reports of one host', async () => {
     const batches: (readonly string[])[] = [];
     const { lane: one, clock } = lane(async (batch) => {
       batches.push(batch);
@@ -45,7 +45,7 @@ describe('a lane of reports', () => {
     const kilobyte = 1024;
     for (let host = 0; host < 7; host++) one.add(waiting(`large-${host}`, 1, 256 * kilobyte));
     one.add(waiting('small', 1, 200 * kilobyte));
-    // It does not fit any more; the next one of its host would.
+    // This report exceeds the batch; the next one of its host would fit.
     one.add(waiting('late', 1, 100 * kilobyte));
     one.add(waiting('late', 2, kilobyte));
     await one.drained();
@@ -64,14 +64,14 @@ describe('a lane of reports', () => {
     assert.deepEqual(batches, [['a 1'], ['b 1']]);
   });
 
-  it('has one batch under way, and at most 256 reports in it', async () => {
+  it('commits one batch at a time, with at most 256 reports', async () => {
     const sizes: number[] = [];
-    let underWay = 0;
+    let runningCommits = 0;
     const { lane: one } = lane(async (batch) => {
-      assert.equal(++underWay, 1);
+      assert.equal(++runningCommits, 1);
       await new Promise(setImmediate);
       sizes.push(batch.length);
-      underWay--;
+      runningCommits--;
     });
     for (let host = 0; host < 600; host++) one.add(waiting(`host-${host}`, 1));
     assert.equal(one.size, 600);

@@ -1,30 +1,30 @@
-// By how much longer hosts are to wait than they ask to, by what comes.
+// The factor of report intervals for different rates of reports.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ReportRate } from '../../../../src/fleet/hosts/report-rate.js';
 
-/** @returns the time behind it */
+/** @returns the time after the last report */
 function count(rate: ReportRate, fromMs: number, forMs: number, perSecond: number): number {
   for (let at = 0; at < (forMs * perSecond) / 1000; at++) rate.count(fromMs + (at * 1000) / perSecond);
   return fromMs + forMs;
 }
 
 describe('the factor of intervals', () => {
-  it('is 1 as long as no more comes than can be taken', () => {
+  it('is 1 while the rate is within the limit', () => {
     const rate = new ReportRate(100);
     assert.equal(rate.factor, 1);
     count(rate, 1_000_000, 60_000, 99);
     assert.equal(rate.factor, 1);
   });
 
-  it('still follows what comes after the clock was put back', () => {
+  it('follows the rate also after the clock is set back', () => {
     const rate = new ReportRate(10);
     count(rate, 1_000_000_000, 20_000, 1);
     count(rate, 1_000_000, 200_000, 500);
     assert.ok(rate.factor > 9, String(rate.factor));
   });
 
-  it('grows with what comes beyond what can be taken, to ten at most, and goes back', () => {
+  it('grows with a rate above the limit, to ten at most, and decreases again', () => {
     const rate = new ReportRate(10);
     let atMs = count(rate, 1_000_000, 20_001, 20);
     assert.ok(rate.factor > 2 && rate.factor < 2.5, String(rate.factor));

@@ -1,4 +1,4 @@
-// What of a host's rows is gone, was replaced, or is new: what numbers are moved by.
+// Removed, replaced and new rows of a host, by which counters change.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rowDifference } from '../../../../src/fleet/hosts/report-rows.js';
@@ -6,7 +6,7 @@ import { rowDifference } from '../../../../src/fleet/hosts/report-rows.js';
 const keyOf = ({ key }: { readonly key: string }): string => key;
 
 describe('the difference of rows', () => {
-  it('has what is gone, what was replaced by what, and what is new, and nothing that is the same', () => {
+  it('has removed, replaced and new rows, and no unchanged ones', () => {
     const before = ['same', 'other', 'gone'].map((key) => ({ key, value: 1 }));
     const after = [
       { key: 'same', value: 1 },
@@ -23,7 +23,7 @@ describe('the difference of rows', () => {
     });
   });
 
-  it('is nothing of nothing, and all of the first', () => {
+  it('is empty for no rows, and has all rows at first', () => {
     assert.deepEqual(rowDifference([], [], keyOf), { gone: [], replaced: [], changed: [] });
     const first = [{ key: 'a' }];
     assert.deepEqual(rowDifference([], first, keyOf), { gone: [], replaced: [], changed: first });

@@ -1,4 +1,4 @@
-// A keepalive that is not written yet, beside the row of its host: the higher counter of the two counts.
+// Merges a keepalive that is not written yet with the row of its host: the higher counter of the two decides.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SeenHosts } from '../../../../src/fleet/hosts/seen-hosts.js';

@@ -87,7 +87,7 @@ describe('the library of signatures', () => {
 });
 
 describe('a signed request', () => {
-  it('says who signed what, and when by their clock', async () => {
+  it('identifies its signer, its content, and its time by the clock of the signer', async () => {
     assert.deepEqual(await verifySignedHead(await signed(), known), {
       kind: 'signed',
       keyId,
@@ -108,7 +108,7 @@ describe('a signed request', () => {
     assert.equal(await codeOf(await signed({ headers })), 'FLEET_SIGNATURE_REFUSED');
   });
 
-  it('is refused when anything of it was changed on its way', async () => {
+  it('is refused when any part of it was changed after the signing', async () => {
     const request = await signed();
     const bent: readonly RequestHead[] = [
       { ...request, method: 'PUT' },
@@ -121,7 +121,7 @@ describe('a signed request', () => {
     assert.equal(await codeOf(request), 'signed');
   });
 
-  it('has the body whose digest it was signed for, and no other one', async () => {
+  it('accepts only a body with the signed digest', async () => {
     const verdict = await verifySignedHead(await signed(), known);
     assert.ok(verdict.kind === 'signed');
     assert.equal(hasSignedBody(verdict, body), true);
@@ -153,7 +153,7 @@ describe('a signed request', () => {
 
   it('is refused where a component is covered twice, a parameter occurs twice, or created is no whole number', async () => {
     const request = await signed();
-    // The key signs what the library itself would verify: the refusal is not for a wrong signature.
+    // The signature is valid for the library, so that the refusal has another reason.
     const signedInput = (bend: (input: string) => string): RequestHead => {
       const input = bend(String(request.headers['signature-input']).replace('sig=', ''));
       const fields = [...input.slice(0, input.indexOf(')')).matchAll(/"([^"]+)"/g)].map(
@@ -200,15 +200,15 @@ describe('a signed request', () => {
     assert.equal(await codeOf({ ...request, headers: list }), 'FLEET_SIGNATURE_REFUSED');
   });
 
-  it('of nobody is FLEET_KEY_UNKNOWN, and a store that cannot be asked is no verdict', async () => {
+  it('is FLEET_KEY_UNKNOWN for an unknown key, and has no verdict while the store is unreachable', async () => {
     const request = await signed();
-    const nobody = await verifySignedHead(request, async () => undefined);
-    assert.equal(nobody.kind === 'refused' && nobody.code, 'FLEET_KEY_UNKNOWN');
+    const unknown = await verifySignedHead(request, async () => undefined);
+    assert.equal(unknown.kind === 'refused' && unknown.code, 'FLEET_KEY_UNKNOWN');
     const away = (): Promise<never> => Promise.reject(new Error('away'));
     await assert.rejects(verifySignedHead(request, away), /away/);
   });
 
-  it('has a counter that leaves room for the answer to a challenge', async () => {
+  it('has a counter below the maximum, so that an answer to a challenge can be higher', async () => {
     const at = async (counter: number) =>
       codeOf(await signed({ headers: { 'writ-counter': String(counter) } }));
     assert.equal(await at(maxCounter - 1), 'signed');
@@ -228,7 +228,7 @@ describe('a signed request', () => {
     assert.deepEqual([await at(1024), await at(1025)], ['signed', 'FLEET_SIGNATURE_REFUSED']);
   });
 
-  it('is refused whatever nonsense its headers are', async () => {
+  it('is refused with any malformed headers', async () => {
     const request = await signed();
     const nonsense = [
       '',

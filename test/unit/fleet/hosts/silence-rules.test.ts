@@ -31,19 +31,19 @@ describe('silence of a host', () => {
     assert.equal(silentAt(dueMs + 1, { every_ms: everyMs + 1 }), false);
   });
 
-  it('is no word on who stopped, waits or was retired', () => {
+  it('does not apply to a stopped, waiting or retired host', () => {
     for (const more of [{ agent: 'stop' }, { agent: 'shutdown' }, { state: 'waiting' }, { state: 'retired' }])
       assert.equal(silentAt(dueMs + 1, more), false);
   });
 
-  it('is never told before two intervals of a server that accepts', () => {
+  it('is never reported before two intervals in which the server accepts reports', () => {
     const sinceMs = 50_000_000;
     const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
     assert.equal(isHostSilent(host, fleetAt(laterMs, sinceMs), laterMs), false);
     assert.equal(isHostSilent(host, fleetAt(laterMs + 1, sinceMs), laterMs + 1), true);
   });
 
-  it('is open for a host whose intervals are over before the server has listened for as long, and for no other', () => {
+  it('is unknown for an overdue host until the server has accepted reports for two intervals, and for no other host', () => {
     const sinceMs = 500_000_000;
     const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
     const open = (nowMs: number, more: object = {}): boolean =>
@@ -51,18 +51,18 @@ describe('silence of a host', () => {
     assert.deepEqual([open(sinceMs + 1), open(laterMs), open(laterMs + 1)], [true, true, false]);
     assert.equal(open(laterMs, { last_seen_ms: sinceMs }), false, 'it still has time');
     assert.equal(open(laterMs, { agent: 'stop' }), false);
-    // One that asks for a day is open for two days, alone.
+    // Only a host with an interval of a day has unknown liveness for two days.
     assert.equal(open(laterMs + 1, { every_ms: 86_400_000, last_seen_ms: sinceMs - 200_000_000 }), true);
     assert.equal(isUnjudged(host, fleetAt(dueMs - 30_000), dueMs + 1), true, 'no server accepts');
   });
 
-  it('is not told while no server accepts', () => {
+  it('is not reported while no server accepts reports', () => {
     const nowMs = dueMs + 100_000;
     assert.equal(isHostSilent(host, fleetAt(nowMs - 30_000), nowMs), true);
     assert.equal(isHostSilent(host, fleetAt(nowMs - 30_001), nowMs), false);
   });
 
-  it('of a day ends an ephemeral host, whatever its last word was, and no other', () => {
+  it('of a day retires an ephemeral host, whatever its last report stated, and no other host', () => {
     const dayMs = 86_400_000;
     const nowMs = host.last_seen_ms + dayMs;
     const ephemeral = { ...host, agent: 'shutdown', ephemeral: 1 };

@@ -1,4 +1,4 @@
-// What ends the sweeps of a server, and what is only tried again.
+// Which errors end the sweeps of a server, and which ones are retried.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runSweeps } from '../../../../src/fleet/hosts/sweeps.js';

@@ -1,4 +1,4 @@
-// What a fleet server answers to the headers alone: each request here announces a body, and sends nothing of it or a part.
+// Responses of a fleet server to headers alone: each request here announces a body, and sends none or a part of it.
 import assert from 'node:assert/strict';
 import { BlockList } from 'node:net';
 import { after, before, describe, it } from 'node:test';
@@ -17,7 +17,7 @@ describe('a fleet server reads no body of a sender that its headers do not prove
   let app: ListeningApp;
   before(async () => {
     bench = await fleetBench(directory.join('store'), systemClock);
-    // Time stands: no rate recovers, however slow the machine is.
+    // The clock does not move, so that no rate recovers on a slow machine.
     const clock = { ...systemClock, monotonicMs: () => 0 };
     app = await listeningApp(bench.store, { clock, shared: new BlockList() });
   });
@@ -73,7 +73,7 @@ describe('a fleet server reads no body of a sender that its headers do not prove
     assert.deepEqual(await answerTo('/sign-in', form), [413, '']);
   });
 
-  it('refuses a report whose body is another one than its headers were signed for', async () => {
+  it('refuses a report with a body that its headers were not signed for', async () => {
     const host = await enrolled('bent');
     const body = JSON.stringify(reportOf('bent'));
     const bent = body.replace('fresh', 'FRESH');
@@ -103,7 +103,7 @@ describe('a fleet server reads no body of a sender that its headers do not prove
     assert.deepEqual(states.slice(13), [...Array(59).fill([200, '']), often]);
   });
 
-  /** Of requests of which none sends its body: those that have memory wait, the others are answered. */
+  /** Sends requests without their bodies. Those with reserved memory wait; the others are answered. */
   const answersOf = async (requests: readonly OpenRequest[], count: number) => {
     const answers: (readonly [number, string])[] = [];
     for (const { answer } of requests)
@@ -116,7 +116,7 @@ describe('a fleet server reads no body of a sender that its headers do not prove
   };
   const overloaded = [503, 'FLEET_OVERLOADED'];
 
-  it('keeps memory for four large bodies of a key whose report was accepted, and for other hosts meanwhile', async () => {
+  it('reserves memory for four large bodies of a key with an accepted report, and for other hosts meanwhile', async () => {
     const [host, other] = [await enrolled('four'), await enrolled('five')];
     assert.equal((await host.report()).status, 200);
     const heads = await Promise.all(Array.from({ length: 8 }, () => host.headersOf('{}')));

@@ -9,36 +9,36 @@ const bounds = { forMs: 1000, waitMs: 3000 };
 describe('a query of simultaneous requests', () => {
   it('runs once for all of them, and for a short time after it', async () => {
     const clock = fakeClock();
-    let looks = 0;
-    const ask = cacheAnswer(clock, bounds, async () => ++looks);
+    let queries = 0;
+    const ask = cacheAnswer(clock, bounds, async () => ++queries);
     assert.deepEqual(await Promise.all(Array.from({ length: 1000 }, ask)), Array(1000).fill(1));
     await clock.advance(999);
     assert.equal(await ask(), 1);
     await clock.advance(1);
     assert.equal(await ask(), 2);
-    assert.equal(clock.sleeping(), 0, 'nobody waits behind an answer');
+    assert.equal(clock.sleeping(), 0, 'no timer runs after an answer');
   });
 
   it('fails for all of them, and runs again later', async () => {
     const clock = fakeClock();
-    let looks = 0;
+    let queries = 0;
     const ask = cacheAnswer(clock, bounds, async () => {
-      if (++looks === 1) throw new Error('away');
+      if (++queries === 1) throw new Error('away');
       return 'here';
     });
     await assert.rejects(ask(), /away/);
     await assert.rejects(ask(), /away/);
     await clock.advance(1000);
     assert.equal(await ask(), 'here');
-    assert.equal(looks, 2);
+    assert.equal(queries, 2);
   });
 
   it('is FLEET_STORE_UNREACHABLE for each caller where it hangs, and stays the only one', async () => {
     const clock = fakeClock();
-    let looks = 0;
+    let queries = 0;
     let answer: (value: string) => void = () => undefined;
     const ask = cacheAnswer(clock, bounds, () => {
-      looks++;
+      queries++;
       return new Promise<string>((resolve) => {
         answer = resolve;
       });
@@ -48,7 +48,7 @@ describe('a query of simultaneous requests', () => {
       await clock.advance(3000);
       await waiting;
     }
-    assert.equal(looks, 1);
+    assert.equal(queries, 1);
     const last = ask();
     answer('late');
     assert.equal(await last, 'late');

@@ -1,4 +1,4 @@
-// Which cookie is a session: with TLS the one that a browser takes from this host alone.
+// Session cookies: with TLS only the cookie that a browser accepts from this host alone.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -30,7 +30,7 @@ async function scene() {
       const session = await beginSession(partsOf(secure), token, { headers: {}, ip });
       return { who: `token ${id}`, session, cookie: cookieText(session, secure) };
     },
-    whoIs: async (secure: boolean, cookie: string) =>
+    findName: async (secure: boolean, cookie: string) =>
       (await findCaller(partsOf(secure), { headers: { cookie }, ip })).who,
     signOut: (secure: boolean, cookie: string) => endSession(partsOf(secure), { cookie }),
     [Symbol.asyncDispose]: async () => {
@@ -48,10 +48,10 @@ describe('the cookie of a session', () => {
       secure.cookie,
       /^__Host-writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
     );
-    assert.equal(await s.whoIs(true, secure.cookie.split(';')[0] ?? ''), secure.who);
+    assert.equal(await s.findName(true, secure.cookie.split(';')[0] ?? ''), secure.who);
     const plain = await s.signIn(false);
     assert.match(plain.cookie, /^writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
-    assert.equal(await s.whoIs(false, plain.cookie.split(';')[0] ?? ''), plain.who);
+    assert.equal(await s.findName(false, plain.cookie.split(';')[0] ?? ''), plain.who);
   });
 
   it('is Secure wherever browsers use TLS: of the server, of a proxy that --public-url names, and beyond loopback', () => {
@@ -67,17 +67,17 @@ describe('the cookie of a session', () => {
     await using s = await scene();
     const [visitor, attacker] = [await s.signIn(true), await s.signIn(true)];
     const tossed = `writ_session=${attacker.session}`;
-    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, tossed));
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.findName(true, tossed));
     const both = `${tossed}; __Host-writ_session=${visitor.session}`;
-    assert.equal(await s.whoIs(true, both), visitor.who);
+    assert.equal(await s.findName(true, both), visitor.who);
     await s.signOut(true, both);
-    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, both));
-    assert.equal(await s.whoIs(true, `__Host-writ_session=${attacker.session}`), attacker.who);
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.findName(true, both));
+    assert.equal(await s.findName(true, `__Host-writ_session=${attacker.session}`), attacker.who);
   });
 
   it('of a version before the prefix is no session over TLS: its person signs in again', async () => {
     await using s = await scene();
     const { session } = await s.signIn(true);
-    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, `writ_session=${session}`));
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.findName(true, `writ_session=${session}`));
   });
 });

@@ -1,4 +1,4 @@
-// When the word of a proxy counts: from whom, for what, and never where it is not known who wrote it.
+// When the header of a proxy authenticates a person: from which addresses, in which header, and never if a client may have set it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCaller } from '../../../../src/fleet/http/callers.js';
@@ -51,7 +51,7 @@ describe('the name that a proxy gives', () => {
 
   it('stands in a header of its own', () => {
     assert.equal(parseIdentityHeader('X-Remote-User'), 'x-remote-user');
-    // Of these Node shows the first of two alone, or they say something else already.
+    // Node keeps only the first of two such headers, or they have another meaning.
     for (const name of ['From', 'User-Agent', 'Authorization', 'Cookie', 'Sec-Fetch-Site', 'Content-Digest'])
       assert.equal(parseIdentityHeader(name), undefined, name);
     for (const name of ['', 'x user', 'x_user', 'x:', `x${'-'.repeat(64)}`])
@@ -114,7 +114,7 @@ describe('a person behind a proxy', () => {
     await rejectsCode('FLEET_REFUSED_OFTEN', ask('a, b'));
     const known = { who: 'person alice', role: 'detail', by: 'proxy' };
     assert.deepEqual(await ask('alice'), known);
-    // The proxy's own password and cookie say nothing here.
+    // A password and a cookie of the proxy have no effect here.
     assert.deepEqual(await ask('alice', { authorization: 'Basic eDp5', cookie: '_proxy=1' }), known);
     await rejectsCode('FLEET_TOKEN_REFUSED', findCaller(parts, { ...asking('alice'), ip: '10.0.0.3' }));
   });

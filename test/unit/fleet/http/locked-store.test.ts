@@ -1,4 +1,4 @@
-// What the API answers while another process keeps the store locked; test/kit/fleet/cases/full-cases has a disk that is full.
+// Responses of the API while another process keeps the store locked. test/kit/fleet/cases/full-cases has a full disk.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
@@ -8,7 +8,7 @@ import { listeningApp } from '../../../kit/fleet/listening-app.js';
 import { signedHost } from '../../../kit/fleet/signed-host.js';
 
 describe('a store that another process keeps locked', () => {
-  it('makes each write an answer that says when to try again, and no longer than the lock', async () => {
+  it('answers each write with the time of a retry, and waits no longer than the lock', async () => {
     using directory = tempDir(memory());
     const location = directory.join('store');
     await using bench = await fleetBench(location, systemClock, { busyTimeoutMs: 1 });
@@ -36,7 +36,7 @@ describe('a store that another process keeps locked', () => {
           readonly code: string;
           readonly message: string;
         };
-        assert.equal(message, 'the server could not answer; its log says why');
+        assert.equal(message, 'the server could not answer; its log has the reason');
         assert.deepEqual(
           [answer.status, answer.headers.get('retry-after'), code],
           [503, '5', 'FLEET_STORE_BUSY'],

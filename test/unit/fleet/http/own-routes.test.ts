@@ -1,4 +1,4 @@
-// What a fleet server says of itself, on a store that is there, and on one that is closed.
+// Status and metrics of a fleet server, with an open store and with a closed one.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';

@@ -8,22 +8,22 @@ import { fakeClock } from '../../../kit/clock/fake-clock.js';
 const flood = '192.0.2.1';
 
 describe('credentials that are refused', () => {
-  /** @returns how many of them were looked at */
+  /** @returns how many of the credentials were checked */
   async function refuse(bound: RefusalBound, count: number, address = flood): Promise<number> {
-    let looks = 0;
-    const look = () => {
-      looks++;
+    let checks = 0;
+    const check = () => {
+      checks++;
       return Promise.reject(new WritError('FLEET_TOKEN_REFUSED', 'no'));
     };
     const asked = Array.from({ length: count }, (_, at) =>
-      bound.guard({ address, credential: `guess ${at}` }, look).catch((error: WritError) => error.code),
+      bound.guard({ address, credential: `guess ${at}` }, check).catch((error: WritError) => error.code),
     );
     const codes = await Promise.all(asked);
     assert.deepEqual(
       [...new Set(codes)].sort(),
-      looks < count ? ['FLEET_REFUSED_OFTEN', 'FLEET_TOKEN_REFUSED'] : ['FLEET_TOKEN_REFUSED'],
+      checks < count ? ['FLEET_REFUSED_OFTEN', 'FLEET_TOKEN_REFUSED'] : ['FLEET_TOKEN_REFUSED'],
     );
-    return looks;
+    return checks;
   }
   const good = (bound: RefusalBound, credential: string, address = flood) =>
     bound.guard({ address, credential }, () => Promise.resolve('in'));
@@ -59,7 +59,7 @@ describe('credentials that are refused', () => {
     await rejectsCode('FLEET_REFUSED_OFTEN', good(bound, 'mine'));
   });
 
-  it('do not include those that a store could not judge, and accepted ones', async () => {
+  it('do not include accepted credentials, nor those that an unavailable store could not judge', async () => {
     const bound = createRefusalBound(fakeClock());
     const away = () => Promise.reject(new WritError('FLEET_STORE_UNREACHABLE', 'away'));
     for (let at = 0; at < 150; at++) {
@@ -73,9 +73,9 @@ describe('credentials that are refused', () => {
 
   it('do not include running checks: a thousand new valid credentials at once are all accepted', async () => {
     const bound = createRefusalBound(fakeClock());
-    const look = () => new Promise<string>((resolve) => setImmediate(resolve, 'in'));
+    const check = () => new Promise<string>((resolve) => setImmediate(resolve, 'in'));
     const asked = Array.from({ length: 1000 }, (_, at) =>
-      bound.guard({ address: flood, credential: `host ${at}` }, look),
+      bound.guard({ address: flood, credential: `host ${at}` }, check),
     );
     assert.deepEqual(new Set(await Promise.all(asked)), new Set(['in']));
     assert.equal(await refuse(bound, 150), 100);

@@ -62,13 +62,13 @@ describe('the stream of the summary', () => {
 
   it('runs one query a second for all followers, and sends no answer that only became older', async () => {
     const clock = fakeClock();
-    let looks = 0;
-    const summary = async () => ({ atMs: ++looks, countedAtMs: looks, sentence: 'same' }) as FleetSummary;
+    let queries = 0;
+    const summary = async () => ({ atMs: ++queries, countedAtMs: queries, sentence: 'same' }) as FleetSummary;
     const events = createSummaryEvents({ summary, clock, log: silentLog() });
     const [one, two] = [fakeReply(), fakeReply()];
     for (const { reply } of [one, two]) events.follow(reply, viewer);
     for (let at = 0; at < 5; at++) await clock.advance(1000);
-    assert.ok(looks >= 5 && looks <= 7, `${looks} looks`);
+    assert.ok(queries >= 5 && queries <= 7, `${queries} queries`);
     assert.equal(one.written.filter((text) => text.startsWith('event: summary')).length, 1);
     events.close();
   });
@@ -79,10 +79,10 @@ describe('the stream of the summary', () => {
     ['FLEET_STORE_UNREACHABLE', false],
     ['FLEET_REFUSED_OFTEN', false],
   ] as const)
-    it(`says nothing more from ${code} on, and ${isEnded ? 'ends' : 'goes on when that is over'}`, async () => {
+    it(`sends nothing more from ${code} on, and ${isEnded ? 'ends' : 'goes on when that is over'}`, async () => {
       const clock = fakeClock();
-      let looks = 0;
-      const summary = async () => ({ sentence: `${++looks}` }) as FleetSummary;
+      let queries = 0;
+      const summary = async () => ({ sentence: `${++queries}` }) as FleetSummary;
       const events = createSummaryEvents({ summary, clock, log: silentLog() });
       const { reply, raw, written } = fakeReply();
       let failing = false;

@@ -1,4 +1,4 @@
-// Pages of a history and the numbers of a release that no host runs any more, of rows as a store has them.
+// Pages of a history, and counts of a release that no host runs any more, from rows in the form of the store.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { countPastHosts, readIntervals } from '../../../../src/fleet/intervals/interval-query.js';
@@ -23,14 +23,14 @@ const of = { bundle: 'dns', channel: 'stable', serial: 2 };
 const cursorOf = (place: unknown): string => Buffer.from(JSON.stringify(place)).toString('base64url');
 
 describe('readHistory', () => {
-  it('names a next page only where there is one', async () => {
+  it('returns a next page only if there is one', async () => {
     using dir = tempDir(memory());
     await using bench = await storeWith(dir, [{}, {}]);
     const page = await readIntervals(bench.store.db, { of, limit: 2 });
     assert.deepEqual([page.intervals.length, page.next], [2, undefined]);
   });
 
-  it('refuses a place whose columns are not those of a row', async () => {
+  it('refuses a cursor with columns that no row has', async () => {
     using dir = tempDir(memory());
     await using bench = await storeWith(dir, [{}]);
     const read = (place: unknown) => readIntervals(bench.store.db, { of, limit: 2, after: cursorOf(place) });

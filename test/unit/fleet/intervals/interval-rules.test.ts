@@ -1,4 +1,4 @@
-// The intervals of a host after a report: what begins, what ends, what is confirmed, and what passed between two reports.
+// The intervals of a host after a report: begin, end, confirmation, and activations between two reports.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FleetReport, OutcomeReport } from '../../../../src/core/fleet/report.js';
@@ -31,11 +31,11 @@ function reported(bundles: readonly Bundle[], more: Partial<ReportedState> = {})
   return { keyId: 'key', receivedAtMs: nowMs, skewMs: 0, bundles: rows, outcomes: [], ...more };
 }
 
-/** As `active 1 confirmed 5-9`, `-` alone while it goes on. */
+/** An interval as `active 1 confirmed 5-9`; without a last number while it is open. */
 const textOf = ({ kind, serial, state, code, since_ms, until_ms }: IntervalRow): string =>
   `${kind} ${serial} ${state}${code} ${since_ms}-${until_ms || ''}`;
 
-/** Plays reports one after the other, as the store has them. */
+/** Applies reports in order, with intervals in the form of the store. */
 function play(...reports: readonly ReportedState[]): string[] {
   const rows = new Map<string, IntervalRow>();
   for (const one of reports) {
@@ -100,7 +100,7 @@ describe('the intervals of a host', () => {
     );
   });
 
-  it('have the best that was proven', () => {
+  it('keep the best state that was confirmed', () => {
     assert.deepEqual(play(reported([activeAt(1, 5, 'notified')]), reported([activeAt(1, 5)])), [
       'active 1 confirmed 5-',
     ]);
@@ -177,7 +177,7 @@ describe('the intervals of a host', () => {
     assert.deepEqual(play(reported([activeAt(1, 5)], late)), [`active 1 confirmed ${600 * dayMs}-`]);
   });
 
-  it('are merged by release and day, with what was proven at any time', () => {
+  it('are merged by release and day, with the best state that was confirmed', () => {
     const row = (since_ms: number, more: Partial<IntervalRow> = {}): IntervalRow => ({
       ...{ key_id: 'key', bundle: 'dns', channel: 'stable', kind: 'active', serial: 1, manifest: 'm' },
       ...{ state: 'notified', code: '', since_ms, until_ms: since_ms + 5, written_ms: 0, merged: 1, ...more },

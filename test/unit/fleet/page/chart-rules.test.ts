@@ -1,4 +1,4 @@
-// The bar of releases in use: every part is to be seen, and together they are the bar.
+// The bar of releases in use: every part is visible, and all parts together fill the bar.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { barsOf, barWidth, curvePath } from '../../../../src/fleet/page/chart-rules.js';
@@ -23,7 +23,7 @@ describe('a bar of releases', () => {
     assert.ok(Math.abs((last?.x ?? 0) + (last?.width ?? 0) - barWidth) < 0.5);
   });
 
-  it('puts the newest first, and what is older than eight releases of the tail together', () => {
+  it('begins with the newest release, and merges all but eight older releases', () => {
     const tail = Array.from({ length: 20 }, (_, index) =>
       release(index + 1, { confirmed: 1, place: 'tail' }),
     );
@@ -46,7 +46,7 @@ describe('a bar of releases', () => {
     assert.deepEqual(barsOf([]), []);
   });
 
-  it('has no part where nobody runs the release any more', () => {
+  it('has no part for a release that no host runs any more', () => {
     assert.deepEqual(barsOf([release(42)])[0]?.segments, []);
   });
 });
@@ -54,7 +54,7 @@ describe('a bar of releases', () => {
 describe('the curve of a release', () => {
   const box = { width: 1000, height: 200, hosts: 4, untilMs: 200 };
 
-  it('is a staircase up to now', () => {
+  it('has steps, and continues up to now', () => {
     const points = [
       { atMs: 100, confirmed: 1 },
       { atMs: 150, confirmed: 3 },
@@ -62,7 +62,7 @@ describe('the curve of a release', () => {
     assert.equal(curvePath(points, box), 'M0 200H0V150H500V50H1000');
   });
 
-  it('stays in its box when hosts leave, clocks jump, or all came at once', () => {
+  it('stays within its size when hosts leave, clocks jump, or all hosts confirm at once', () => {
     assert.equal(curvePath([{ atMs: 200, confirmed: 9 }], { ...box, untilMs: 0 }), 'M0 200H0V0H1000');
     assert.equal(curvePath([], box), '');
   });

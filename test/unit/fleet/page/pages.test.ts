@@ -1,4 +1,4 @@
-// The pages as HTML: what a reader finds, by role and name, and that nothing of what others wrote becomes a part of the page.
+// The pages as HTML: their content by role and name, and that untrusted text never becomes markup.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HeadVerdict, SignedRelease } from '../../../../src/core/fleet/signed-releases.js';
@@ -14,7 +14,7 @@ import { frame, hostDetail, hostileName, hostLine, nowMs, release, summary } fro
 const hosts = (...list: ReturnType<typeof hostLine>[]) =>
   ({ schema: 1, type: 'fleet.hosts', hosts: list }) as const;
 
-/** Markup gone, and what was escaped as it is read. */
+/** Removes markup, and decodes escaped characters. */
 function textOf(html: string): string {
   return html
     .replace(/<[^>]*>/g, ' ')
@@ -25,7 +25,7 @@ function textOf(html: string): string {
 }
 
 describe('the first screen', () => {
-  it('says in its heading how the fleet is, with a word for the colour', () => {
+  it('shows the state of the fleet in its heading, with a label for the colour', () => {
     const html = firstScreen(summary({ level: 'critical', sentence: '3 hosts refused dns-edge 43.' }), frame);
     assert.match(
       html,
@@ -35,7 +35,7 @@ describe('the first screen', () => {
     assert.match(html, /<html lang="en">/);
   });
 
-  it('leads from what is wrong to the hosts', () => {
+  it('links each problem to the affected hosts', () => {
     const findings = [
       { level: 'critical', code: 'REFUSED', text: '3 hosts refused', where: 'state=refused,bundle=dns-edge' },
     ] as const;
@@ -43,7 +43,7 @@ describe('the first screen', () => {
     assert.match(html, /<a href="\/hosts\?where=state%3Drefused%2Cbundle%3Ddns-edge">3 hosts refused<\/a>/);
   });
 
-  it('says why a release was refused, where hosts say it, and what to do', () => {
+  it('shows why a release was refused, if hosts report it, and what to do', () => {
     const offer = { bundle: 'dns-edge', channel: 'stable', serial: 43, state: 'refused', hosts: 2 } as const;
     const offers = [{ ...offer, code: 'CHECK_FAILED', firstAtMs: nowMs, lines: ['block.rpz:214: invalid'] }];
     const text = textOf(firstScreen(summary({ offers }), frame));
@@ -51,7 +51,7 @@ describe('the first screen', () => {
     assert.match(text, /block\.rpz:214: invalid Next: Fix what the check names/);
   });
 
-  it('shows a code that this version does not know, and one that is a name of every object', () => {
+  it('shows an unknown code, and a code that is the name of a member of every object', () => {
     const offer = { bundle: 'b', channel: 'c', serial: 1, state: 'failed', hosts: 1 } as const;
     for (const code of ['OF_A_LATER_VERSION', 'constructor'])
       assert.match(
@@ -77,7 +77,7 @@ describe('the first screen', () => {
     assert.doesNotMatch(seenBy('detail'), /A token of the role detail/);
   });
 
-  it('shows what hosts know of roles only where it differs from the repository', () => {
+  it('shows the roles that hosts trust only if they differ from the repository', () => {
     const keys = [{ role: 'timestamp', version: 7, expiresAtMs: nowMs + 86_400_000 }];
     const repository = { url: 'https://a/', checkedAtMs: nowMs, releases: [], roles: keys };
     const shown = (of: ReturnType<typeof summary>['keys']) =>
@@ -92,14 +92,14 @@ describe('the first screen', () => {
     assert.match(html, /<td data-label="state"><span class="badge ok">heard/);
   });
 
-  it('draws releases with their numbers in words beside the bar', () => {
+  it('draws releases as a bar with the counts as text', () => {
     const releases = [release(42, { confirmed: 39 }), release(41, { confirmed: 1, place: 'tail' })];
     const html = firstScreen(summary({ releases }), frame);
     assert.match(html, /<svg role="img"[^>]* aria-label="serial 42 confirmed: 39 hosts, serial 41: 1 host"/);
     assert.match(html, /<caption class="hidden">Releases of dns-edge stable<\/caption>/);
   });
 
-  it('names a root that hosts should have left, and a role near its end', () => {
+  it('names an outdated root of hosts, and a role near its expiry', () => {
     const roots = [
       { version: 2, digest: 'c'.repeat(64), hosts: 30 },
       { version: 1, digest: 'd'.repeat(64), hosts: 10 },
@@ -110,7 +110,7 @@ describe('the first screen', () => {
     assert.match(text, /timestamp 7 expired 1 s ago/);
   });
 
-  it('says of how many hosts it is too early to say whether they are silent, and names them by a filter', () => {
+  it('shows how many hosts have unknown liveness, with a filter that finds them', () => {
     const { hosts } = summary();
     const html = firstScreen(summary({ hosts: { ...hosts, silent: 2, unjudged: 1 } }), frame);
     assert.match(textOf(html), /Too early to say whether 1 host is silent/);
@@ -118,7 +118,7 @@ describe('the first screen', () => {
     assert.doesNotMatch(textOf(firstScreen(summary({ silence: 'too-early' }), frame)), /too early/i);
   });
 
-  it('reads well without a host', () => {
+  it('shows complete texts without a host', () => {
     const none = { releases: [], roots: [], versions: [], keys: [] };
     const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
     assert.match(text, /No host has reported an active release/);
@@ -128,7 +128,7 @@ describe('the first screen', () => {
 });
 
 describe('the list of hosts', () => {
-  it('keeps the filter in every link that leads on', () => {
+  it('keeps the filter in every link to another page of the list', () => {
     const where = 'state=refused,label.site=a\\,b';
     const html = hostsPage({ where, after: 'x' }, { ...hosts(hostLine('a')), next: 'key&1' }, frame);
     assert.match(html, /<input[^>]* value="state=refused,label\.site=a\\,b"/);
@@ -138,7 +138,7 @@ describe('the list of hosts', () => {
     assert.ok(html.includes(`href="/hosts?${asked}">First page`));
   });
 
-  it('says in a row what is active, what was refused, and who is cloned', () => {
+  it('shows in a row the active release, the refused release, and a clone', () => {
     const offered = { serial: 43, state: 'refused', code: 'CHECK_FAILED', atMs: nowMs } as const;
     const [bundle] = hostLine('a').bundles;
     const host = hostLine('a', {
@@ -160,7 +160,7 @@ describe('the list of hosts', () => {
     assert.doesNotMatch(textOf(hostsPage({ where: '' }, hosts(hostLine('a')), frame)), /OPA/);
   });
 
-  it('says of a bundle that it does not run what it should, and nothing where it does', () => {
+  it('marks a bundle that is not the signed release, and no other', () => {
     const [bundle] = hostLine('a').bundles;
     assert.ok(bundle);
     const signed = (standing: 'current' | 'behind' | 'withdrawn' | 'unknown') =>
@@ -176,7 +176,7 @@ describe('the list of hosts', () => {
     assert.match(signed('current'), /dns-edge 42 confirmed 4 s ago/);
   });
 
-  it('shows what a silent or stopped host has as its last report, in grey', () => {
+  it('shows the state of a silent or stopped host as of its last report, in grey', () => {
     for (const presence of ['silent', 'stopped'] as const) {
       const html = hostsPage(
         { where: '' },
@@ -185,16 +185,16 @@ describe('the list of hosts', () => {
       );
       assert.ok(html.includes('<span class="badge quiet">confirmed, last report 5 min ago</span>'), presence);
     }
-    const heard = hostsPage({ where: '' }, hosts(hostLine('a')), frame);
-    assert.ok(heard.includes('<span class="badge ok">confirmed</span>'));
+    const reporting = hostsPage({ where: '' }, hosts(hostLine('a')), frame);
+    assert.ok(reporting.includes('<span class="badge ok">confirmed</span>'));
   });
 
-  it('says of one that has only enrolled that it was never heard', () => {
+  it('shows that an enrolled host has never reported', () => {
     const text = textOf(hostsPage({ where: '' }, hosts(hostLine('a', { presence: 'never' })), frame));
     assert.doesNotMatch(text, /ago/);
   });
 
-  it('says what is wrong with a filter, and leaves it there to be mended', () => {
+  it('shows the mistake of a filter, and keeps the filter for a correction', () => {
     const html = refusedFilterPage('state=<b>', 'no state', frame);
     assert.match(html, /value="state=&lt;b(?:&gt;|>)"/);
     assert.match(html, /role="alert"/);
@@ -204,7 +204,7 @@ describe('the list of hosts', () => {
 describe('the page of a host', () => {
   const report = reportOf('a', { generation: 18, bundles: [] });
 
-  it('begins with the words of writ status; the worst wins', () => {
+  it('begins with the state as in writ status; the worst condition decides', () => {
     const table = [
       [hostDetail('a', { report }), 'ACTIVE generation 18 is active'],
       [
@@ -223,8 +223,8 @@ describe('the page of a host', () => {
       [hostDetail('a'), 'NEVER HEARD it has not reported yet'],
       [hostDetail('a', { report, state: 'retired' }), 'RETIRED its key is refused'],
     ] as const;
-    for (const [host, words] of table)
-      assert.ok(textOf(hostPage(host, frame)).includes(` a ${words}`), words);
+    for (const [host, texts] of table)
+      assert.ok(textOf(hostPage(host, frame)).includes(` a ${texts}`), texts);
   });
 
   it('shows the bundles of an OPA, and its own version', () => {
@@ -244,7 +244,7 @@ describe('the page of a host', () => {
     assert.match(silent, / a SILENT 1 bundle reported by OPA/);
   });
 
-  it('names the workers that confirmed nothing, and the other key of its name', () => {
+  it('names pending workers, and the other key with the same name', () => {
     const groups = [{ group: 'resolver', workers: 3, confirmed: 1, min: 1 }];
     const host = hostDetail('a', { report: { ...report, groups }, namesakes: ['ef'.repeat(32)] });
     const html = hostPage(host, frame);
@@ -267,7 +267,7 @@ describe('the page of a host', () => {
     assert.match(textOf(hostPage(host, frame)), /confirmed, last report 5 min ago/);
   });
 
-  it('prints the command that lets a host in that waits', () => {
+  it('shows the command that approves a waiting host', () => {
     const text = textOf(hostPage(hostDetail('a', { state: 'waiting' }), frame));
     assert.ok(text.includes(`writ fleet host approve ${'ab'.repeat(32)}`));
   });
@@ -277,7 +277,7 @@ describe('a release, the log and the sign-in', () => {
   const name = { bundle: 'dns-edge', channel: 'stable', serial: 42 };
   const of = { schema: 1, type: 'fleet.release', offers: [] } as const;
 
-  it('say how many confirmed, as a curve and in words', () => {
+  it('show how many hosts confirmed, as a curve and as text', () => {
     const report = { ...of, releases: [release(42, { confirmed: 3, unconfirmed: 1 })] };
     const curve = [{ atMs: nowMs - 1000, confirmed: 3 }];
     const html = releasePage(name, { ...report, curve }, frame);
@@ -285,7 +285,7 @@ describe('a release, the log and the sign-in', () => {
     assert.match(textOf(html), /unconfirmed 1 25 %/);
   });
 
-  it('say who ran and refused a release that no host runs any more', () => {
+  it('show which hosts ran and refused a release that no host runs any more', () => {
     const interval = { key: 'k', host: 'web-1', bundle: 'dns-edge', channel: 'stable', serial: 42 } as const;
     const past = { ran: 4, confirmed: 3, refusals: [{ state: 'refused', code: 'CHECK_FAILED', hosts: 1 }] };
     const intervals = [
@@ -314,14 +314,14 @@ describe('a release, the log and the sign-in', () => {
     );
   });
 
-  it('list changes, and lead to older ones', () => {
+  it('list changes, and link to older ones', () => {
     const entry = { id: 9, atMs: nowMs, who: 'store', what: 'token.create', subject: 's', detail: 'people' };
     const html = logPage({ schema: 1, type: 'fleet.log', entries: [entry], next: 9 }, frame);
     assert.match(textOf(html), /2026-11-21 14:32:05 UTC store token\.create s people/);
     assert.match(html, /href="\/log\?before=9"/);
   });
 
-  it('never give a token back, and name their field', () => {
+  it('never repeat a token, and label its field', () => {
     const html = signInPage({ next: '/hosts', refused: 'not good' }, frame);
     assert.match(html, /<label for="token">Token<\/label><input id="token" name="token" type="password"/);
     assert.match(html, /<form class="sign-in" method="post" action="\/sign-in">/);
@@ -329,7 +329,7 @@ describe('a release, the log and the sign-in', () => {
   });
 });
 
-describe('what others wrote', () => {
+describe('untrusted text', () => {
   const offered = {
     serial: 43,
     state: 'refused',
@@ -378,14 +378,14 @@ describe('what others wrote', () => {
   for (const [page, html] of Object.entries(pages)) {
     it(`stays text on the page ${page}`, () => {
       assert.doesNotMatch(html, /<script>|<img/);
-      // Out of an attribute is only by a quote of its own kind: all of ours are double.
+      // Only a double quote could end an attribute, because all attributes have double quotes.
       for (const [tag] of html.matchAll(/<[a-z][^<]*?>/g))
         assert.doesNotMatch(tag.replace(/"[^"]*"/g, ''), /onerror|'/);
       assert.match(html, /&lt;script/);
     });
   }
 
-  it('is shown with what would turn it written out', () => {
+  it('is shown with its direction characters written out', () => {
     assert.ok(
       pages.hosts.includes('<bdi class="foreign">&lt;script>'),
       'a host name stands apart from the text around it',
@@ -399,7 +399,7 @@ describe('what others wrote', () => {
   });
 });
 
-describe('pages of a server that reads repositories', () => {
+describe('pages of a server that follows repositories', () => {
   const day = 86_400_000;
   const signedOf = (more: Partial<SignedRelease>): SignedRelease[] => [
     { url: `https://a/${hostileName}`, standing: 'withdrawn', current: 42, ...more },
@@ -412,7 +412,7 @@ describe('pages of a server that reads repositories', () => {
     ...{ withdrawn: [], seenAtMs: 0 },
   };
 
-  it('name what ends soon, and a repository that cannot be read, in the section of trust', () => {
+  it('name roles near their expiry, and an unreachable repository, in the section of trust', () => {
     const role = (text: string, leftMs: number) => ({ role: text, version: 3, expiresAtMs: nowMs + leftMs });
     const roles = [role('root', 300 * day), role(hostileName, 2 * day), role('timestamp', -day)];
     const failing = { code: 'SERVER_UNREACHABLE', sinceMs: nowMs - 600_000 };
@@ -429,7 +429,7 @@ describe('pages of a server that reads repositories', () => {
     );
   });
 
-  it('show what two signed entries differ in, and lead to the one that is signed now', () => {
+  it('show how two signed entries differ, and link to the current one', () => {
     const changes = [{ member: 'revision', before: hostileName, after: '' }];
     const html = releasePage(
       name,
@@ -455,7 +455,7 @@ describe('pages of a server that reads repositories', () => {
     assert.doesNotMatch(textOf(releasePage(name, report, frame)), /What was signed/);
   });
 
-  it('say of a host whether it runs what it should', () => {
+  it('show whether a host runs the signed release', () => {
     const active = { serial: 41, state: 'confirmed', sinceMs: nowMs } as const;
     const of = (signed: HeadVerdict) =>
       textOf(

@@ -1,4 +1,4 @@
-// Answers of a fleet server as a test wants them, and a frame around a page: whole, and nothing wrong but what is asked for.
+// Complete answers of a fleet server with the members that a test needs, and the frame of a page. Without problems by default.
 import type { FleetSummary, HostDetail, HostLine, ReleaseCount } from '../../../../src/core/fleet/answers.js';
 import type { Frame } from '../../../../src/fleet/page/layout.js';
 
@@ -11,7 +11,7 @@ export const frame: Frame = {
   visitor: { who: 'token 1', role: 'detail', by: 'session' },
 };
 
-/** What would run, break out of an attribute, or turn the text around it. */
+/** Text that would run as a script, end an attribute, or change the direction of the surrounding text. */
 export const hostileName = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>\u202egpj.exe\u0000&amp;`;
 
 export function release(serial: number, more: Partial<ReleaseCount> = {}): ReleaseCount {

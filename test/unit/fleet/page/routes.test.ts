@@ -1,4 +1,4 @@
-// The addresses of the pages, asked without a network: who is let in, what a wrong question is answered, and with which headers.
+// The routes of the pages without a network: access, invalid requests, and headers.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -62,7 +62,7 @@ async function within(
 const asked = ['/', '/hosts?where=state%3Drefused', '/hosts/opa%2Fa%2Fb', '/releases/dns/stable/4', '/log'];
 
 describe('the pages', () => {
-  it('are there for who is signed in, kept by nobody, and may load only what is of this server', () =>
+  it('are shown to a signed-in visitor, never cached, and load only files of this server', () =>
     within(async (app) => {
       for (const url of asked) {
         const { statusCode, headers } = await app.inject({ url, headers: signedIn });
@@ -77,7 +77,7 @@ describe('the pages', () => {
       }
     }));
 
-  it('lead everybody else to the sign-in, and from there back', () =>
+  it('redirect other visitors to the sign-in, and from there back', () =>
     within(async (app) => {
       for (const url of asked) {
         const { statusCode, headers } = await app.inject({ url });
@@ -87,7 +87,7 @@ describe('the pages', () => {
       }
     }));
 
-  it('ask again from here when a link of another site brought no cookie', () =>
+  it('reload from this site when a link of another site sent no cookie', () =>
     within(async (app) => {
       const { statusCode, body } = await app.inject({
         url: '/log',
@@ -98,7 +98,7 @@ describe('the pages', () => {
       assert.doesNotMatch(body, /Nobody has changed/);
     }));
 
-  it('say what is wrong with a filter, a number or a name', () =>
+  it('show the mistake of a filter, a number or a name', () =>
     within(async (app) => {
       const table = [
         ['/hosts?where=colour%3Dred', 400, /value="colour=red"/],
@@ -115,7 +115,7 @@ describe('the pages', () => {
       }
     }));
 
-  it('say to a browser that nothing is at an address, and leave programs and the API their own answer', () =>
+  it('show an error page for an unknown address to a browser, and the error of the API to programs', () =>
     within(async (app) => {
       const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
       for (const url of ['/hots', '/hosts/a/b', '/v1x', '/%3Cb%3E']) {
@@ -137,7 +137,7 @@ describe('the pages', () => {
       }
     }));
 
-  it('say nothing of an error that is the own one of the server', () =>
+  it('show no details of an error of the server', () =>
     within(
       async (app) => {
         const { statusCode, body } = await app.inject({ url: '/', headers: signedIn });
@@ -148,8 +148,8 @@ describe('the pages', () => {
     ));
 });
 
-describe('what the pages load', () => {
-  it('has its digest in its name, is kept for ever, and no other version is there', () =>
+describe('an asset of the pages', () => {
+  it('has its digest in its name, is cached without end, and exists in no other version', () =>
     within(async (app) => {
       const { body: page } = await app.inject({ url: '/', headers: signedIn });
       const names = [...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, name = '']) => name);
@@ -172,7 +172,7 @@ describe('signing in', () => {
     payload: new URLSearchParams(fields).toString(),
   });
 
-  it('gives a cookie for a token, and leads to where one came from', () =>
+  it('sets a cookie for a token, and redirects to the requested page', () =>
     within(async (app) => {
       const { statusCode, headers } = await app.inject(form({ token: ' good ', next: '/hosts' }));
       assert.deepEqual(
@@ -181,7 +181,7 @@ describe('signing in', () => {
       );
     }));
 
-  it('leads to no other server, whatever a link says', () =>
+  it('redirects to no other server, whatever a link contains', () =>
     within(async (app) => {
       const { headers } = await app.inject(form({ token: 'good', next: '//evil.example' }));
       assert.equal(headers.location, '/');
@@ -189,7 +189,7 @@ describe('signing in', () => {
       assert.match(body, /name="next" value="\/"/);
     }));
 
-  it('says that a token is not good, and never repeats it', () =>
+  it('refuses an invalid token, and never repeats it', () =>
     within(async (app) => {
       const { statusCode, headers, body } = await app.inject(form({ token: 'writ_people_wrong' }));
       assert.deepEqual([statusCode, headers['set-cookie']], [401, undefined]);
@@ -197,7 +197,7 @@ describe('signing in', () => {
       assert.doesNotMatch(body, /people_wrong/);
     }));
 
-  it('ends by a form', () =>
+  it('is ended by a form', () =>
     within(async (app) => {
       const { statusCode, headers } = await app.inject({
         method: 'POST',

@@ -1,4 +1,4 @@
-// Numbers and times as people read them, at their edges.
+// Formatted numbers and times at their limits.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isoTime } from '../../../../src/core/text/iso-time.js';
@@ -12,13 +12,13 @@ import {
   timeText,
 } from '../../../../src/fleet/page/words.js';
 
-describe('words of the page', () => {
-  it('count with commas, and one host is no plural', () => {
+describe('formatted texts of the pages', () => {
+  it('have commas in counts, and the singular for one host', () => {
     assert.equal(counted(1, 'host'), '1 host');
     assert.equal(counted(1_000_000, 'host'), '1,000,000 hosts');
   });
 
-  it('say an age in one or two units', () => {
+  it('show an age in one or two units', () => {
     const table = [
       [-5, '0 s'],
       [999, '0 s'],
@@ -30,23 +30,23 @@ describe('words of the page', () => {
     for (const [ms, text] of table) assert.equal(ageText(ms), text);
   });
 
-  it('survive a time that no calendar has', () => {
+  it('show a dash for a time outside the calendar', () => {
     assert.equal(timeText(Number.MAX_SAFE_INTEGER), '-');
     assert.equal(isoTime(Number.NaN), undefined);
     assert.equal(timeText(0), '1970-01-01 00:00:00 UTC');
   });
 
-  it('never say all while one is missing, nor none while one is there', () => {
+  it('never show 100 % while a host is missing, nor 0 % while there is one', () => {
     assert.equal(shareText(999_999, 1_000_000), '> 99 %');
     assert.equal(shareText(1, 1_000_000), '< 1 %');
     assert.equal(shareText(7, 7), '100 %');
     assert.equal(shareText(0, 0), '0 %');
   });
 
-  it('say when a role ends, and which way a clock is wrong', () => {
+  it('show when a role expires, and whether a clock is ahead or behind', () => {
     assert.equal(leftText(100, 86_400_100), 'expired 1 d ago');
     assert.equal(leftText(7_200_000, 0), '2 h left');
-    // As every command says it: signed for a week, a minute ago.
+    // As in every command: signed for a week, a minute ago.
     assert.equal(leftText(7 * 86_400_000 - 60_000, 0), '7 d left');
     assert.equal(skewText(1999), undefined);
     assert.equal(skewText(3000), '3 s ahead');
@@ -54,7 +54,7 @@ describe('words of the page', () => {
   });
 });
 
-describe('the way back from a sign-in', () => {
+describe('the redirect after a sign-in', () => {
   it('is a path of this server', () => {
     assert.equal(ownPath('/hosts?where=state%3Drefused'), '/hosts?where=state%3Drefused');
     for (const elsewhere of [

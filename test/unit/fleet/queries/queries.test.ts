@@ -1,4 +1,4 @@
-// The queries on a store that hosts reported to: what is counted, who is found, and what a wait is judged on.
+// The queries of a store with reports: counts, searches, and the facts of a wait.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { sql } from 'kysely';
@@ -66,23 +66,23 @@ describe('the queries of a fleet', () => {
   const open = (): Promise<Fleet> => fleet(directory.join(`queries-${++stores}`));
   after(() => directory[Symbol.dispose]());
 
-  it('find by indexes who is overdue, who was heard last, who refused and who is ephemeral, and look at nobody else', async () => {
-    const said: string[] = [];
+  it('find overdue, newest, refusing and ephemeral hosts by indexes, and read no other host', async () => {
+    const statements: string[] = [];
     const clock = fakeClock({ mode: 'skip' });
-    const onSql = (text: string): void => void said.push(text);
+    const onSql = (text: string): void => void statements.push(text);
     await using bench = await fleetBench(directory.join(`queries-${++stores}`), clock, { onSql });
     const { db, fleetId } = bench.store;
     const ingest = createIngest(bench.store, { clock, log: silentLog() });
     const host = await bench.enrol((await bench.token()).token, 'web-1');
     await send(ingest, host, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
     await ingest.close();
-    said.length = 0;
+    statements.length = 0;
     await createFleetQueries(db, fleetId, clock).summary('view');
     await sweep(db, clock.nowMs());
-    const looks = said.filter((text) => /from "(?:hosts|host_bundles)"/.test(text));
+    const hostQueries = statements.filter((text) => /from "(?:hosts|host_bundles)"/.test(text));
     const plans: string[] = [];
-    for (const look of looks) {
-      const asked = sql.raw<{ detail: string }>(`explain query plan ${look.replaceAll('?', '1')}`);
+    for (const query of hostQueries) {
+      const asked = sql.raw<{ detail: string }>(`explain query plan ${query.replaceAll('?', '1')}`);
       plans.push((await asked.execute(db)).rows.map(({ detail }) => detail).join(', '));
     }
     const all = 'state=? AND agent=? AND kind=?';
@@ -104,7 +104,7 @@ describe('the queries of a fleet', () => {
     ]);
   });
 
-  it('count hosts by state, version and root from their numbers, which a retired host leaves', async () => {
+  it('count hosts by state, version and root from counters, without retired hosts', async () => {
     await using f = await open();
     const [one, two, three, four] = (await f.hosts(4)) as [BenchHost, BenchHost, BenchHost, BenchHost];
     const root = { version: 2, sha256: 'b'.repeat(64) };
@@ -130,7 +130,7 @@ describe('the queries of a fleet', () => {
     await assertRecount(f.bench.store.db);
   });
 
-  it('count releases by state, with the tail and who refused, and show lines to who may see them', async () => {
+  it('count releases by state, with older releases and refusals, and show lines to permitted roles', async () => {
     await using f = await open();
     const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -172,7 +172,7 @@ describe('the queries of a fleet', () => {
     assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
   });
 
-  it('leave out a line that a host did not send, what is signed where no repository is read, and the page after the last', async () => {
+  it('omit a line that a host did not send, signed releases without a repository, and the page after the last', async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
@@ -183,7 +183,7 @@ describe('the queries of a fleet', () => {
     assert.equal('lines' in ((await f.queries.summary('detail')).offers[0] ?? {}), false);
   });
 
-  it('name hosts where a filter finds as many as a sentence names, and neither none nor more', async () => {
+  it('name the hosts of a finding up to its bound, and none beyond it', async () => {
     await using f = await open();
     await f.hosts(maxNamedHosts, { site: 'fra' });
     const filters = ['label.site=fra', 'host=web-1', 'host=web-9', ''];
@@ -194,7 +194,7 @@ describe('the queries of a fleet', () => {
     assert.equal(names.get('label.site=fra')?.length, maxNamedHosts);
   });
 
-  it('show what many hosts say, whatever names one host invents', async () => {
+  it('show the bundles of many hosts before names that one host invents', async () => {
     await using f = await open();
     const [one, two, liar] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     const invented = Array.from({ length: 1000 }, (_, at) =>
@@ -224,14 +224,14 @@ describe('the queries of a fleet', () => {
     await send(f.ingest, two, reportOf('web-2', last));
     const before = (await f.queries.summary('view')).hosts;
     assert.deepEqual([before.waiting, before.stopped, before.blocked], [0, 1, 1]);
-    // The name of another host: a person has to accept it again.
+    // The name belongs to another host, so that an operator must approve it again.
     await send(f.ingest, two, reportOf('web-1', last));
     await f.clock.advance(2000);
     const { hosts } = await f.queries.summary('view');
     assert.deepEqual([hosts.waiting, hosts.stopped, hosts.blocked], [1, 0, 0]);
   });
 
-  it('leave a retired host out of every count, and find it where it is asked for', async () => {
+  it('leave a retired host out of every count, and find it by a filter for it', async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];
     await send(f.ingest, one, reportOf('web-1'));
@@ -244,7 +244,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.log({ limit: 1 })).entries[0]?.what, 'host.retire');
   });
 
-  it('give every host once over pages, and refuse a place that is none', async () => {
+  it('return every host once over pages, and refuse an invalid cursor', async () => {
     await using f = await open();
     await f.hosts(7, { site: 'fra' });
     const names: string[] = [];
@@ -265,7 +265,7 @@ describe('the queries of a fleet', () => {
     );
   });
 
-  it('refuse a place in a list that is JSON and no place', async () => {
+  it('refuse a cursor that is JSON of another form', async () => {
     await using f = await open();
     for (const cursor of [{}, 1, null, ['a'], ['a\0', 'b'], ['a', 1]]) {
       const after = Buffer.from(JSON.stringify(cursor)).toString('base64url');
@@ -273,11 +273,11 @@ describe('the queries of a fleet', () => {
     }
   });
 
-  it('find a host by its whole key, whatever another one is called', async () => {
+  it('find a host by its whole key, whatever names other hosts have', async () => {
     await using f = await open();
     const { token } = await f.bench.token();
     const victim = await f.bench.enrol(token, 'victim');
-    // As a store of 0.1.0 may have them: no name of a report is a key any more.
+    // Rows in the form of 0.1.0. Later versions accept no name in the form of a key.
     for (const length of [8, 12, 63, 64]) await f.bench.enrol(token, victim.keyId.slice(0, length));
     const keyOf = async (name: string) => (await f.queries.host(name, 'view')).key;
     assert.equal(await keyOf(victim.keyId), victim.keyId);
@@ -300,7 +300,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.host('opa/t/web-1', 'view')).key, 'opa/t/web-1');
   });
 
-  it('bind what a filter says: nothing of it is SQL', async () => {
+  it('bind the values of a filter, so that none is SQL', async () => {
     await using f = await open();
     await f.hosts(2);
     const filter = parseHostFilter(`host=' or 1=1 --`);
@@ -308,7 +308,7 @@ describe('the queries of a fleet', () => {
     await rejectsCode('FLEET_HOST_UNKNOWN', f.queries.host('%', 'view'));
   });
 
-  it('call a host silent after two granted intervals of a server that accepts, and not one that stopped', async () => {
+  it('count a host as silent after two granted intervals of an accepting server, and no stopped host', async () => {
     await using f = await open();
     const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1'));
@@ -327,13 +327,13 @@ describe('the queries of a fleet', () => {
     assert.deepEqual(await silent(), [['web-1', 'silent']]);
     const summary = await f.queries.summary('view');
     assert.deepEqual([summary.hosts.silent, summary.hosts.stopped, summary.silence], [1, 1, 'judged']);
-    // Nobody is while the server itself was away.
+    // No host is silent while no server ran.
     await f.clock.advance(3_600_000);
     await noteAccepting(f.bench.store.db, f.clock.nowMs());
     assert.deepEqual(await silent(), []);
   });
 
-  it('judge a wait on hosts that were there at its start and did not stop', async () => {
+  it('count for a wait the hosts that were enrolled at its start and did not stop', async () => {
     await using f = await open();
     const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -368,7 +368,7 @@ describe('the queries of a fleet', () => {
     assert.equal(judgeSettledShare(facts, 1_000_000).isReached, false);
   });
 
-  it('give the bundles of an OPA, their messages to the role detail only', async () => {
+  it('return the bundles of an OPA, with messages only for the role detail', async () => {
     await using f = await open();
     const [host] = await f.hosts(1);
     const row = await f.bench.store.db.selectFrom('hosts').selectAll().executeTakeFirstOrThrow();
@@ -389,7 +389,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.host(host?.keyId ?? '', 'detail')).opaBundles, undefined);
   });
 
-  it('count apart who has the release and did not confirm what it could', async () => {
+  it('count hosts separately that run the release and did not confirm it, although they can', async () => {
     await using f = await open();
     const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     const { active } = bundleAt(2);
@@ -402,7 +402,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual([of, confirmed, notified, unconfirmed], [3, 0, 1, 1]);
   });
 
-  it('see who of those that count went by a release, within its repository, and who has another one of its serial', async () => {
+  it('find the counted hosts with a later release of its repository, and those with another release of its serial', async () => {
     await using f = await open();
     const [one, two, three, four] = (await f.hosts(4)) as [BenchHost, BenchHost, BenchHost, BenchHost];
     const elsewhere = { version: 1, sha256: 'b'.repeat(64) };
@@ -417,7 +417,7 @@ describe('the queries of a fleet', () => {
     const offered = { ...refusal('no'), serial: 4 };
     await send(f.ingest, four, reportOf('web-4', { bundles: [bundleAt(1, { offered })] }));
     assert.deepEqual(await standing(), [1, 2, 4, 0]);
-    // Who has it and is offered the next one can still confirm it.
+    // A host that runs the release and is offered the next one can still confirm it.
     await send(f.ingest, four, reportOf('web-4', { bundles: [bundleAt(2, { offered })] }));
     assert.deepEqual(await standing(), [2, 1, 3, 0]);
     const other = { serial: 2, manifest: '0'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
@@ -427,7 +427,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.wait(question)).refused, 0, 'and once');
   });
 
-  it('let nobody decide a wait who does not count in it', async () => {
+  it('ignore hosts in a wait that do not count for it', async () => {
     await using f = await open();
     const [one, stopped] = (await f.hosts(2)) as [BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -443,7 +443,7 @@ describe('the queries of a fleet', () => {
     }
   });
 
-  it('take no silent host for done by its last word, until it is back', async () => {
+  it('do not count a silent host as done by its last report, until it reports again', async () => {
     await using f = await open();
     const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -461,7 +461,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual(await counted(), [2, 2, 0]);
   });
 
-  it('leave out who is silent for longer than is asked for, and say how many', async () => {
+  it('leave out hosts that are silent for longer than the given time, and return their number', async () => {
     await using f = await open();
     const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -471,7 +471,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual([of, excepted], [1, 1]);
   });
 
-  it('draw how the confirmations of a release came', async () => {
+  it('return the confirmations of a release as a curve', async () => {
     await using f = await open();
     const hosts = await f.hosts(4);
     for (const [at, host] of hosts.entries()) {

@@ -1,4 +1,4 @@
-// Hosts by where their release stands in its bake time: what a wait, the numbers of a release and a host say of it.
+// Hosts by the bake state of their release: in a wait, in the counts of a release, and in the answer about a host.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import type { BakeState, FleetReport } from '../../../../src/core/fleet/report.js';
@@ -25,7 +25,7 @@ describe('a release in its bake time, in a fleet', () => {
   const directory = tempDir(memory());
   after(() => directory[Symbol.dispose]());
 
-  it('is counted by what became of it on each host, in a wait and in its numbers', async () => {
+  it('is counted by its bake state on each host, in a wait and in the counts of a release', async () => {
     const clock = fakeClock({ mode: 'skip' });
     await using bench = await fleetBench(directory.join('settled'), clock);
     await noteAccepting(bench.store.db, clock.nowMs());
@@ -62,7 +62,7 @@ describe('a release in its bake time, in a fleet', () => {
     await assertRecount(bench.store.db);
   });
 
-  it('is settled on no host that is silent', async () => {
+  it('is not settled on a silent host', async () => {
     const clock = fakeClock({ mode: 'skip' });
     await using bench = await fleetBench(directory.join('silent'), clock);
     await noteAccepting(bench.store.db, clock.nowMs());

@@ -31,7 +31,7 @@ function outcomeOf(facts: WaitFacts) {
   return judgeWait(facts, terms, { frozen: facts.of, elapsedMs: 0, reached }).outcome;
 }
 
-describe('a wait for a release of a repository that the server reads', () => {
+describe('a wait for a release of a repository that the server follows', () => {
   const directory = tempDir(memory());
   after(() => directory[Symbol.dispose]());
 
@@ -105,7 +105,7 @@ describe('a wait for a release of a repository that the server reads', () => {
     assert.deepEqual([facts.confirmed, facts.elsewhere, outcomeOf(facts)], [0, 1, 'absent']);
   });
 
-  it('is reached by hosts of another repository, which the server does not read', async () => {
+  it('is reached by hosts of another repository, which the server does not follow', async () => {
     await using site = await siteOf('unread');
     await site.host('web-1', otherManifest, otherRoot);
     const { atMs } = await site.wait();

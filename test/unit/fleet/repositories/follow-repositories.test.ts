@@ -329,11 +329,11 @@ describe('a repository that a fleet server follows', () => {
     };
     const following = followRepositories(s.bench.store, opened, options);
     const until = async (holds: (view: RepositoryView) => boolean): Promise<void> => {
-      for (let look = 0; look < 600; look++) {
+      for (let round = 0; round < 600; round++) {
         const [view] = await s.views();
         if (view !== undefined && holds(view)) return;
         await new Promise((resolve) => setTimeout(resolve, 100));
-        if (look % 5 === 4) await s.clock.advance(30_000);
+        if (round % 5 === 4) await s.clock.advance(30_000);
       }
       assert.fail(JSON.stringify(await s.views()));
     };
@@ -373,7 +373,7 @@ describe('a repository that a fleet server follows', () => {
     await repository.publish({ a: '3' });
     await s.clock.advance(5000);
     await sleeps();
-    assert.equal((await s.views())[0]?.entries[0]?.serial, 2, 'nobody waits');
+    assert.equal((await s.views())[0]?.entries[0]?.serial, 2, 'no client waits');
     refreshTrigger.request();
     await read(3);
     s.ending.abort();

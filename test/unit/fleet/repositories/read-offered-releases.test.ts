@@ -40,7 +40,7 @@ function clientOf(
 }
 
 describe('readOfferedReleases', () => {
-  it('skips files whose path names no bundle and channel', async () => {
+  it('skips files without a bundle and a channel in their path', async () => {
     const paths = ['dns/stable.tar.br', 'No Bundle/stable.tar.br', 'dns/No Channel.tar.br', 'dns/stable.zip'];
     const files = paths.map(targetAt);
     const offer = await readOfferedReleases(

@@ -25,7 +25,7 @@ describe('a connection of the embedded store that is closed', () => {
     await connection.close();
   });
 
-  it('starts no thread where it was never asked', async () => {
+  it('starts no thread if it never ran a statement', async () => {
     using dir = tempDir();
     const started: unknown[] = [];
     const note = (worker: unknown) => started.push(worker);
@@ -41,7 +41,7 @@ describe('a connection of the embedded store that is closed', () => {
 
 describe('the dialect of the embedded store', () => {
   it('keeps libsql loaded when its threads have ended, because threads of libsql itself still run in it', () => {
-    // In a process of its own: here other tests load libsql.
+    // Runs in a separate process, because other tests load libsql in this one.
     const sharedObjects = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
       encoding: 'utf8',
     });

@@ -43,7 +43,7 @@ describe('a thread of an embedded store that ends', () => {
     const broken = db.transaction().execute(async (trx) => {
       await write(trx, 7);
       await threads.kill();
-      // The statements after the end alone would be half of a transaction.
+      // Without this, the statements after the end of the thread would run as half of a transaction.
       await rejectsCode('FLEET_STORE_UNREACHABLE', write(trx, 8));
       return write(trx, 9);
     });
@@ -90,7 +90,7 @@ describe('a thread of an embedded store that ends', () => {
     };
     for (let kills = 0; kills < 4; kills++) {
       const rounds = Promise.all(hosts.map(roundOf));
-      // At another position in the batch each time: after a growing number of turns of the event loop.
+      // Kill at another position in the batch each time, after a growing number of runs of the event loop.
       for (let turns = 0; turns < kills * 40; turns++) await new Promise(setImmediate);
       await threads.kill();
       await rounds;

@@ -1,4 +1,4 @@
-// Which refusals of a store a migration goes on after, because another server may be making the same version.
+// Errors of a store after which a migration retries, because another server may migrate to the same version.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { migrate } from '../../../../src/fleet/store/migrate.js';
@@ -8,7 +8,7 @@ import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
 
-/** Makes one more version, which is refused with these codes before it is made. @returns how often it was tried */
+/** Migrates to a further version; the first attempts fail with these codes. @returns the number of attempts */
 async function refusedWith(...codes: readonly string[]): Promise<number> {
   using dir = tempDir(memory());
   await using bench = await fleetBench(dir.join('store'), fakeClock());
@@ -23,7 +23,7 @@ async function refusedWith(...codes: readonly string[]): Promise<number> {
 }
 
 describe('migrate', () => {
-  it('goes on after refusals that another server may be the reason of', async () => {
+  it('retries after refusals that another server may cause', async () => {
     const codes = ['SQLITE_CONSTRAINT_PRIMARYKEY', '23505', 'SQLITE_BUSY', '40001', '42P07', '42710'];
     for (const code of codes) assert.equal(await refusedWith(code), 2, code);
   });

@@ -108,7 +108,7 @@ describe('a store in a directory', () => {
   );
 
   for (const name of ['fleet.db', 'fleet.db-wal', 'fleet.db-shm', 'fleet.db-journal']) {
-    it(`is refused where ${name} is a link, whose target keeps its mode and content`, async () => {
+    it(`is refused where ${name} is a link, and the target keeps its mode and content`, async () => {
       using dir = tempDir();
       writeFileSync(dir.join('victim'), 'of root', { mode: 0o644 });
       await (await open(dir.join('store'))).close();
@@ -125,7 +125,7 @@ describe('a store in a directory', () => {
     });
   }
 
-  it('is refused where its file is a link to a missing file, which is not created', async () => {
+  it('is refused if its file is a link to a missing file, which is not created', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('store'));
     symlinkSync(dir.join('victim'), dir.join('store', 'fleet.db'));

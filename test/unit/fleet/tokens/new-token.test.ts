@@ -1,4 +1,4 @@
-// What a new token may be, by the rule itself and by each door: the API and the command on the store refuse the same.
+// Rules of a new token: checkNewToken, the API and the command on the store refuse the same tokens.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NewToken } from '../../../../src/core/fleet/token-answers.js';
@@ -40,7 +40,7 @@ describe('a new token', () => {
       throwsCode('USAGE', () => checkNewToken(wanted as NewToken));
     });
 
-  it('may be all that goes with its kind, up to each bound', () => {
+  it('is accepted with all options of its kind, up to each bound', () => {
     const labels = Object.fromEntries(Object.entries(tooMany).slice(1));
     const text = { note: 'ü'.repeat(200), hosts: 'h'.repeat(255) };
     checkNewToken({ kind: 'hosts', uses: 1_000_000, lifetimeMs: 10 * 366 * 86_400_000, labels, ...text });

@@ -24,7 +24,7 @@ describe('a pattern of host names', () => {
     it(`${pattern} ${covers ? 'covers' : 'does not cover'} ${host}`, () =>
       assert.equal(coversHost(pattern, host), covers));
 
-  it('says what a regular expression says', () => {
+  it('matches like a regular expression', () => {
     const letters = (...of: string[]) =>
       fc.array(fc.constantFrom(...of), { maxLength: 8 }).map((all) => all.join(''));
     fc.assert(
@@ -36,14 +36,14 @@ describe('a pattern of host names', () => {
     );
   });
 
-  it('takes no longer for a pattern that a regular expression would run for years on', () => {
+  it('takes no longer for a pattern that would block a regular expression for years', () => {
     assert.equal(coversHost(`${'*a'.repeat(100)}b`, 'a'.repeat(255)), false);
   });
 });
 
 describe('a token', () => {
   const token = { revoked_at_ms: 0, expires_at_ms: 0, uses_left: -1 };
-  it('is good until its time, its uses or a word end it', () => {
+  it('is valid until it expires, is used up, or is revoked', () => {
     assert.equal(stateOfToken(token, 5), 'good');
     assert.equal(stateOfToken({ ...token, expires_at_ms: 6 }, 5), 'good');
     assert.equal(stateOfToken({ ...token, expires_at_ms: 5 }, 5), 'expired');
@@ -51,7 +51,7 @@ describe('a token', () => {
     assert.equal(stateOfToken({ ...token, uses_left: 1, revoked_at_ms: 1 }, 5), 'revoked');
   });
 
-  it('may what its role may, and nothing without one', () => {
+  it('permits what its role permits, and nothing without a role', () => {
     const may = (role: Parameters<typeof hasRole>[0]) =>
       (['view', 'detail', 'operate'] as const).filter((one) => hasRole(role, one));
     assert.deepEqual(may('view'), ['view']);

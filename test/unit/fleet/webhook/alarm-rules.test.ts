@@ -11,28 +11,28 @@ const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, bl
 const names = (summary: ReturnType<typeof summaryWith>): (string | undefined)[] =>
   alarmsOf(summary).map(({ labels }) => labels['alertname']);
 
-/** What is stored after looks at these, a second apart unless it says otherwise; all that was to be told was told. */
-function storedAfter(...looks: readonly (readonly [ReturnType<typeof summaryWith>, number])[]): AlarmRow[] {
+/** Returns the stored alarms after checks of these summaries, a second apart by default. Every pending alarm is sent. */
+function storedAfter(...checks: readonly (readonly [ReturnType<typeof summaryWith>, number])[]): AlarmRow[] {
   let rows: AlarmRow[] = [];
-  for (const [summary, nowMs] of looks) {
+  for (const [summary, nowMs] of checks) {
     const { written, gone, untold } = planAlarms(rows, summary, nowMs);
     const changed = new Set([...gone, ...written.map(({ fingerprint }) => fingerprint)]);
     rows = [...rows.filter(({ fingerprint }) => !changed.has(fingerprint)), ...written];
-    const heard = new Set(untold.map(({ fingerprint }) => fingerprint));
+    const sent = new Set(untold.map(({ fingerprint }) => fingerprint));
     rows = rows
-      .filter((row) => !heard.has(row.fingerprint) || row.ends_at_ms === 0)
-      .map((row) => (heard.has(row.fingerprint) ? { ...row, told: 'firing' as const } : row));
+      .filter((row) => !sent.has(row.fingerprint) || row.ends_at_ms === 0)
+      .map((row) => (sent.has(row.fingerprint) ? { ...row, told: 'firing' as const } : row));
   }
   return rows;
 }
 
 describe('alarms of a fleet', () => {
-  it('are told whatever time a host gave for the end of a role', () => {
+  it('are sent for any expiry of a role that a host reports', () => {
     const keys = [{ role: 'root', version: 1, expiresAtMs: Number.MAX_SAFE_INTEGER }];
     assert.deepEqual(names(summaryWith({ keys, offers: [refusedOffer] })), ['WritFleetRefused']);
   });
 
-  it('are what is wrong with it, the gravest first; an empty fleet rings for nobody', () => {
+  it('are its problems, the most severe first; a fleet without hosts has none', () => {
     assert.deepEqual(names(well), []);
     assert.deepEqual(names(summaryWith({ hosts: { ...hosts, accepted: 0, silent: 0 } })), []);
     const keys = [
@@ -48,7 +48,7 @@ describe('alarms of a fleet', () => {
     ]);
   });
 
-  it('are the same one while only its number, its hours or its codes change', () => {
+  it('stay the same alarm while only its count, its hours or its codes change', () => {
     const print = (offers: readonly (typeof refusedOffer)[]) =>
       alarmsOf(summaryWith({ offers })).map(({ fingerprint }) => fingerprint);
     const one = print([refusedOffer]);
@@ -59,7 +59,7 @@ describe('alarms of a fleet', () => {
     assert.equal(role(1000), role(8e8));
   });
 
-  it('are of the roles that the server reads itself where it reads a repository, as the findings are', () => {
+  it('use the roles of followed repositories before those of hosts, as findings do', () => {
     const stale = { role: 'root', version: 1, expiresAtMs: 500 };
     const team = { role: 'team-a', version: 3, expiresAtMs: 500 };
     const read = { url: 'https://policy.example.net', checkedAtMs: 900, roles: [team], releases: [] };
@@ -70,7 +70,7 @@ describe('alarms of a fleet', () => {
     );
   });
 
-  it('of one host that invents refusals do not crowd out what many say', () => {
+  it('of one host that invents refusals do not displace those of many hosts', () => {
     const invented = Array.from({ length: 900 }, (_, at) => ({
       ...refusedOffer,
       bundle: `a${at}`,
@@ -92,7 +92,7 @@ describe('alarms of a fleet', () => {
     });
   }
 
-  it('are told when they begin, and as ended when they were away for a minute', () => {
+  it('are sent when they begin, and as ended after a minute without them', () => {
     const began = planAlarms([], refused, 1000);
     assert.deepEqual(
       began.untold.map(({ starts_at_ms, ends_at_ms, told }) => [starts_at_ms, ends_at_ms, told]),
@@ -111,13 +111,13 @@ describe('alarms of a fleet', () => {
     );
   });
 
-  it('that came and went while nobody could be told are dropped', () => {
+  it('are dropped if they end before they are sent', () => {
     const stored = planAlarms([], refused, 1000).written;
     const { gone, untold } = planAlarms(stored, well, 2000);
     assert.deepEqual([gone, untold], [[stored[0]?.fingerprint], []]);
   });
 
-  it('of silence stay as they are while a quiet host cannot be judged: a restart resolves nothing', () => {
+  it('of silence stay unchanged while host liveness is unknown, so that a restart resolves none', () => {
     const silent = summaryWith({ hosts });
     const early = summaryWith({ hosts: { ...hosts, silent: 0, unjudged: 1 } });
     const stored = storedAfter([silent, 1000], [early, 2000]);
@@ -136,7 +136,7 @@ describe('alarms of a fleet', () => {
     );
   });
 
-  it('share in a message what all of them have, and nothing else', () => {
+  it('have the labels that all of them share as common labels of a message', () => {
     const offers = [refusedOffer, { ...refusedOffer, serial: 44 }];
     const rows = planAlarms([], summaryWith({ offers }), 1000).untold;
     const body = webhookBody(rows, 'f-1', 'https://fleet.example.net');

@@ -1,4 +1,4 @@
-// A webhook by itself; the cases of any store (test/kit/fleet/cases/webhook-cases.ts) have its whole life.
+// Failures, proxies and leases of a webhook. The cases of any store (test/kit/fleet/cases/webhook-cases.ts) have its normal use.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -35,15 +35,15 @@ describe('a webhook that fails', () => {
   it('is FLEET_WEBHOOK_FAILED in the log, with the origin of the receiver and never its path', async () => {
     using dir = tempDir(memory());
     await using bench = await fleetBench(dir.join('store'), fakeClock());
-    await using heard = await receiver();
-    heard.answer = (response) => void response.writeHead(302, { location: '/elsewhere' }).end();
-    await using hook = startWebhook(bench.store, { url: heard.url });
+    await using target = await receiver();
+    target.answer = (response) => void response.writeHead(302, { location: '/elsewhere' }).end();
+    await using hook = startWebhook(bench.store, { url: target.url });
     hook.summary = refused;
     await hook.look();
     const [line] = hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
     assert.deepEqual(
       [line?.['to'], line?.['alarms'], line?.['msg']],
-      [heard.url.origin, 1, 'the receiver was not notified: it answered 302'],
+      [target.url.origin, 1, 'the receiver was not notified: it answered 302'],
     );
     assert.doesNotMatch(JSON.stringify(hook.log.lines), /secret/);
   });
