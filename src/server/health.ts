@@ -4,7 +4,7 @@ import type { ErrorCode } from '../core/errors.js';
 import type { ServerStateCode } from '../core/status/host-health.js';
 import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
 import type { RoleState, ServedState } from './resign/repository-view.js';
-import { type ResignStatus, setAsideText } from './resign/resigner.js';
+import { missingFilesText, type ResignStatus, setAsideText } from './resign/resigner.js';
 
 interface HealthReason {
   readonly level: 'warning' | 'critical';
@@ -37,6 +37,7 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
     ...state.problems.map(({ code, message }) => ({ level: 'critical', code, message }) as const),
     ...aheadReason(state, nowMs),
     ...roles.flatMap(([role, one]) => expiryReason(role, one, { nowMs: judgedAtMs(state, nowMs), resign })),
+    ...missingReason(state),
     ...resignReasons(state, resign),
   ];
   const lastMs = resign?.lastSuccessMs;
@@ -53,6 +54,11 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
 /** Hosts use the signed time where it is later than that of their clock. */
 function judgedAtMs({ roles }: ServedState, nowMs: number): number {
   return Math.max(nowMs, roles.timestamp?.recordedAtMs ?? 0);
+}
+
+function missingReason({ missing }: ServedState): HealthReason[] {
+  if (missing.length === 0) return [];
+  return [{ level: 'warning', code: 'METADATA_MISSING', message: missingFilesText(missing) }];
 }
 
 /** Hosts tolerate this difference of clocks without a report. */

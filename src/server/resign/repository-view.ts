@@ -29,6 +29,8 @@ export interface ServedState {
   }[];
   /** Files of offline roles that are newer than their entries in the snapshot, from a publish without the online keys. */
   readonly pending: readonly string[];
+  /** Files of delegated roles that the snapshot lists and the directory does not have: hosts accept no new release of the role. */
+  readonly missing: readonly string[];
 }
 
 export interface ServedRepository {
@@ -112,7 +114,20 @@ function readState(repository: string): ServedState {
       snapshot === undefined
         ? []
         : pendingFiles(versions, { snapshot, roles: waiting, outdated: outdated.map(({ role }) => role) }),
+    missing: snapshot === undefined ? [] : missingFiles(versions, snapshot, targets?.delegated ?? []),
   };
+}
+
+function missingFiles(
+  versions: ReadonlyMap<string, readonly number[]>,
+  snapshot: RoleFile,
+  roles: readonly string[],
+): string[] {
+  return roles.flatMap((role) => {
+    const listed = snapshot.meta.get(`${role}.json`);
+    const file = `${encodeURIComponent(role)}.json`;
+    return listed === undefined || versions.get(file)?.includes(listed) === true ? [] : [`${listed}.${file}`];
+  });
 }
 
 /**

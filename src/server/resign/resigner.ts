@@ -84,13 +84,20 @@ interface ResignerOptions {
 }
 
 export function createResigner(options: ResignerOptions): Resigner {
-  const { clock, view, watchEveryMs } = options;
+  const { clock, view, log, watchEveryMs } = options;
   let status: ResignStatus = {};
   let retryAtMs = 0;
   let waitingFiles = '';
+  let missing = '';
   let stopped = false;
   let woken = new AbortController();
+  const warnOfMissing = (files: readonly string[]): void => {
+    const isKnown = files.join(' ') === missing;
+    missing = files.join(' ');
+    if (files.length > 0 && !isKnown) log.warn({ files }, missingFilesText(files));
+  };
   const round = async (): Promise<void> => {
+    warnOfMissing(view.current().missing);
     // A newer file is tried at once, and does not wait for the retry of an earlier one.
     const isChanged = textOfFiles(view.current()) !== waitingFiles;
     // Monotonic time, because a clock that is set back must not stop the retries.
@@ -225,6 +232,15 @@ function setAsideAfter(
 /** @param name as `2.dns-team.json` */
 function roleOfFile(name: string): string {
   return decodeURIComponent(name.replace(/^\d+\.(.*)\.json$/, '$1'));
+}
+
+const maxMissingNames = 5;
+
+/** @param missing names of listed files, at least one. @returns the first of them, the effect on hosts and the remedy */
+export function missingFilesText(missing: readonly string[]): string {
+  const more = missing.length > maxMissingNames ? ` and ${missing.length - maxMissingNames} more` : '';
+  const names = missing.slice(0, maxMissingNames).join(', ');
+  return `the snapshot lists ${names}${more}, which the directory does not have: hosts accept no new release of these teams; restore from a copy of the repository`;
 }
 
 /** @returns each file with its cause and its remedy */

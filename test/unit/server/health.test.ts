@@ -23,6 +23,7 @@ function state(changes: Partial<Record<TopLevelRole, Partial<RoleState>>> = {}):
     },
     problems: [],
     pending: [],
+    missing: [],
   };
 }
 
@@ -86,6 +87,14 @@ describe('health', () => {
       judgeHealth(input).reasons[0]?.message,
       're-signing would fail: this user cannot write to repo: EACCES; hosts take nothing new after 2026-11-08T00:00:00.000Z',
     );
+  });
+
+  it('warns of listed files of teams that are missing, and names the first five', () => {
+    const missing = Array.from({ length: 7 }, (_, index) => `1.team-${index}.json`);
+    const lost = { ...state(), missing };
+    assert.deepEqual(summary({ state: lost, nowMs }), ['warning', 'warning METADATA_MISSING']);
+    const { message = '' } = judgeHealth({ state: lost, nowMs, resign: {} }).reasons[0] ?? {};
+    assert.match(message, /lists 1\.team-0\.json, .*, 1\.team-4\.json and 2 more, which/);
   });
 
   it('warns of a publish that waits for the online keys, but only where nobody signs by himself', () => {

@@ -105,6 +105,19 @@ describe('repository state', () => {
     assert.deepEqual(codes(createRepositoryView(dir.path)), ['targets METADATA_MISSING']);
   });
 
+  it('has the listed files of delegated roles that are missing', () => {
+    using dir = repository();
+    const delegations = { keys: {}, roles: ['dns-team', 'web', 'new'].map((name) => ({ name, keyids: [] })) };
+    replaceFile(dir.path, 'metadata/1.targets.json', roleBytes('targets', { version: 1, delegations }));
+    const listed = ['targets', 'dns-team', 'web', 'former'].map((name) => [`${name}.json`, { version: 1 }]);
+    const meta = Object.fromEntries(listed);
+    replaceFile(dir.path, 'metadata/1.snapshot.json', roleBytes('snapshot', { version: 1, meta }));
+    replaceFile(dir.path, 'metadata/1.web.json', roleBytes('targets', { version: 1 }));
+    replaceFile(dir.path, 'metadata/2.dns-team.json', roleBytes('targets', { version: 2 }));
+    const { missing, problems } = createRepositoryView(dir.path).read();
+    assert.deepEqual([missing, problems], [['1.dns-team.json'], []]);
+  });
+
   it('reads again only after a change', () => {
     using dir = repository();
     const view = createRepositoryView(dir.path);

@@ -10,6 +10,7 @@ const state: ServedState = {
   },
   problems: [],
   pending: [],
+  missing: [],
 };
 
 describe('re-signing schedule', () => {

@@ -23,6 +23,7 @@ function repository(clock: FakeClock): { state: ServedState; reads: number; view
       },
       problems: [],
       pending: [],
+      missing: [],
     } as ServedState,
     view: {
       read: () => {
@@ -42,6 +43,8 @@ interface Bench {
   readonly resigner: Resigner;
   readonly calls: (readonly OnlineRole[])[];
   readonly results: string[];
+  /** Texts of the log. */
+  readonly warnings: string[];
   /** What the signer does next time; undefined: it signs. */
   fail: Error | undefined;
   /** What the signer says that it would fail by. */
@@ -55,6 +58,7 @@ function bench(): Bench {
   const fixture = repository(clock);
   const calls: (readonly OnlineRole[])[] = [];
   const results: string[] = [];
+  const warnings: string[] = [];
   const signer = {
     obstacle: () => result.obstacle,
     resign: async (roles: readonly OnlineRole[], isDueByTime: boolean): Promise<readonly RefusedFile[]> => {
@@ -75,7 +79,7 @@ function bench(): Bench {
             }
           : role,
       ]);
-      fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: left };
+      fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: left, missing: [] };
       return refused;
     },
   };
@@ -83,12 +87,12 @@ function bench(): Bench {
     view: fixture.view,
     signer,
     clock,
-    log: silentLog(),
+    log: { ...silentLog(), warn: (_details: unknown, text = '') => void warnings.push(text) },
     watchEveryMs,
     onResult: (one) => results.push(one),
   });
   const own = { fail: undefined, obstacle: undefined, ignored: [] };
-  const result: Bench = { clock, fixture, resigner, calls, results, ...own };
+  const result: Bench = { clock, fixture, resigner, calls, results, warnings, ...own };
   return result;
 }
 
@@ -293,6 +297,28 @@ describe('re-signing loop', () => {
     one.resigner.start();
     await one.resigner.stop();
     assert.deepEqual(one.results, ['success']);
+  });
+});
+
+describe('listed files of teams that are missing', () => {
+  it('are logged once until others are missing', async () => {
+    const one = bench();
+    const miss = async (...missing: string[]): Promise<number> => {
+      one.fixture.state = { ...one.fixture.state, missing };
+      await one.clock.advance(watchEveryMs);
+      await settle();
+      return one.warnings.length;
+    };
+    one.resigner.start();
+    await settle();
+    assert.deepEqual([await miss('1.web.json'), await miss('1.web.json')], [1, 1]);
+    assert.deepEqual([await miss('1.web.json', '2.dns.json'), await miss()], [2, 2]);
+    assert.equal(await miss('1.web.json'), 3);
+    assert.match(
+      one.warnings[0] ?? '',
+      /^the snapshot lists 1\.web\.json, which the directory does not have/,
+    );
+    await one.resigner.stop();
   });
 });
 
