@@ -15,11 +15,11 @@ describe('the time between attempts that fail in a row', () => {
     assert.equal(computeBackoffMs(1e9, { firstMs: 1, maxMs: Number.MAX_SAFE_INTEGER }), 2 ** 30);
   });
 
-  it('is the first one where no failure was counted', () => {
+  it('is the first interval before any failure', () => {
     assert.deepEqual([0, -1].map(after), [5000, 5000]);
   });
 
-  it('never exceeds a bound that is less than the first one', () => {
+  it('never exceeds a bound below the first interval', () => {
     assert.equal(computeBackoffMs(1, { firstMs: 5000, maxMs: 1000 }), 1000);
   });
 });

@@ -4,12 +4,12 @@ import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { errorPage } from '../../../src/core/error-docs.js';
 import { docsOf } from '../../../src/core/errors.js';
 
-describe('what is documented of a code', () => {
-  it('is printed by a command of its own', () => {
+describe('the page of an error code', () => {
+  it('names the command that prints the page of the code', () => {
     assert.equal(docsOf('DOWNLOAD_DIGEST'), 'writ help DOWNLOAD_DIGEST');
   });
 
-  it('has an effect of its own, by the part of a cycle in which the error occurs', () => {
+  it('has a specific effect, by the step of the cycle in which the error occurs', () => {
     const effectOf = (code: ErrorCode): string => errorPage(code).effect;
     assert.match(effectOf('CHECK_FAILED'), /stays unchanged\. The release is remembered as refused/);
     assert.match(
@@ -49,12 +49,12 @@ describe('what is documented of a code', () => {
     ]);
   });
 
-  it('has both exit codes of an error that takes a release back and then lets it wait', () => {
+  it('has both exit codes of an error that restores a generation and delays the release', () => {
     const text = 'exit code 5 of the pull that tried the release, 4 while it waits';
     assert.deepEqual([errorPage('SILENT_REFUSAL').exit, errorPage('REFUSAL_REPEATED').exit], [text, text]);
   });
 
-  it('gives no exit code to what is always a warning', () => {
+  it('has no exit code for a code that is always a warning', () => {
     assert.equal(errorPage('WORKER_REFUSED').exit, 'exit code 5');
     assert.match(errorPage('STATE_REBUILT').exit, /always a warning/);
   });

@@ -1,4 +1,4 @@
-// The one error type: what a code brings with it, what survives as JSON, and what unknown things turn into.
+// The error type: the members that a code determines, the members in JSON, and the conversion of unknown errors.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
@@ -12,8 +12,8 @@ import {
 
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-describe('the catalogue', () => {
-  it('writes codes in capitals, and words as sentences', () => {
+describe('the catalogue of errors', () => {
+  it('has codes in capitals, and texts that are sentences', () => {
     for (const code of codes) {
       assert.match(code, /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/);
       assert.match(errorCodes[code].meaning, /^[A-Z`].*\.$/, code);
@@ -21,7 +21,7 @@ describe('the catalogue', () => {
     }
   });
 
-  it('says no two things with one sentence', () => {
+  it('has no sentence twice', () => {
     const meanings = codes.map((code) => errorCodes[code].meaning);
     assert.equal(new Set(meanings).size, meanings.length);
   });
@@ -51,7 +51,7 @@ describe('WritError', () => {
     assert.equal('cause' in error, false);
   });
 
-  it('prefers a hint that knows more', () => {
+  it('prefers a specific hint to that of the catalogue', () => {
     assert.equal(new WritError('DISK_FULL', 'm', { hint: 'Free 3 MB on /var.' }).hint, 'Free 3 MB on /var.');
   });
 
@@ -69,13 +69,13 @@ describe('WritError', () => {
   });
 });
 
-describe('telling errors apart', () => {
-  it('knows its own', () => {
+describe('the classification of errors', () => {
+  it('recognizes a WritError', () => {
     assert.equal(isWritError(new WritError('USAGE', 'm')), true);
     assert.equal(isWritError({ code: 'USAGE' }), false);
   });
 
-  it('knows the error of a system call, and which', () => {
+  it('recognizes the error of a system call, and its code', () => {
     const missing = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
     assert.equal(isSystemError(missing), true);
     assert.equal(isSystemError(missing, 'ENOENT'), true);
@@ -84,12 +84,12 @@ describe('telling errors apart', () => {
     assert.equal(isSystemError('ENOENT'), false);
   });
 
-  it('keeps a coded error as it is', () => {
+  it('returns a WritError unchanged', () => {
     const error = new WritError('USAGE', 'm');
     assert.equal(toWritError(error), error);
   });
 
-  it('calls what it does not know INTERNAL, and keeps it as the cause', () => {
+  it('converts an unknown error to INTERNAL with its cause', () => {
     const bug = new TypeError('x is not a function');
     const error = toWritError(bug);
     assert.equal(error.code, 'INTERNAL');
@@ -97,7 +97,7 @@ describe('telling errors apart', () => {
     assert.equal(toWritError('a string').message, 'a string');
   });
 
-  it('makes of a part that cannot be loaded one that says which', async () => {
+  it('names the module that cannot be loaded', async () => {
     const name = './none-such.js';
     const cause = await import(name).catch((error: unknown) => error);
     const error = toWritError(cause);
@@ -105,7 +105,7 @@ describe('telling errors apart', () => {
     assert.match(String(error.facts['missing']), /^Cannot find module .*none-such\.js/);
   });
 
-  it('makes of a package that only the fleet server needs one that names what to install', () => {
+  it('names the package to install for a missing module of the fleet server', () => {
     for (const [missing, text] of [
       ['fastify', "Cannot find package 'fastify' imported from /usr/lib/writ/dist/writ/fleet-serve.js"],
       ['kysely', "Cannot find package 'kysely/helpers' imported from /x.js"],

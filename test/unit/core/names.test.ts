@@ -16,12 +16,12 @@ import {
 const hex = fc.stringMatching(/^[0-9a-f]{64}$/);
 
 describe('isName', () => {
-  it('takes the names of bundles, channels and groups', () => {
+  it('accepts the names of bundles, channels and groups', () => {
     for (const name of ['a', '0', 'dns-edge', 'v1.2_x', 'a'.repeat(64)])
       assert.equal(isName(name), true, name);
   });
 
-  it('refuses what could leave a directory, hide in it, or look like something else', () => {
+  it('rejects a name that could leave a directory, be hidden in it, or appear as another name', () => {
     const bad = [
       '',
       '.',
@@ -41,7 +41,7 @@ describe('isName', () => {
     for (const name of [...bad, 7, null, undefined, ['a']]) assert.equal(isName(name), false, String(name));
   });
 
-  it('takes nothing that is not one harmless part of a path', () => {
+  it('accepts only one harmless segment of a path', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string({ maxLength: 70 }), fc.stringMatching(/^[a-z0-9._/-]{0,66}$/)),
@@ -61,7 +61,7 @@ describe('isName', () => {
 });
 
 describe('digests', () => {
-  it('come from 64 lower-case hex digits and go back to them', () => {
+  it('are converted from 64 lower-case hex digits and back', () => {
     fc.assert(
       fc.property(hex, (text) => {
         const digest = digestFromHex(text);
@@ -73,7 +73,7 @@ describe('digests', () => {
     );
   });
 
-  it('come from nothing else', () => {
+  it('are undefined for any other text', () => {
     const good = 'a'.repeat(64);
     const bad = [
       good.slice(1),
@@ -108,7 +108,7 @@ describe('parseDuration', () => {
     );
   });
 
-  it('refuses all the rest', () => {
+  it('rejects any other text', () => {
     const bad = [
       '',
       '5',

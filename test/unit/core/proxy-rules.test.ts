@@ -46,7 +46,7 @@ describe('the proxy of the environment', () => {
     it(`for ${target} with ${JSON.stringify(env)} is ${expected}`, () =>
       assert.equal(shown(target, env), expected));
 
-  it('is refused and not left out where it cannot be used', () => {
+  it('is an error, and not a direct connection, if its URL cannot be used', () => {
     assert.match(
       shown('https://a.test/', { HTTPS_PROXY: 'socks5://p.test' }),
       /^HTTPS_PROXY begins with socks5:/,
@@ -116,7 +116,7 @@ describe('an entry of NO_PROXY', () => {
     assert.equal(shown('https://b.test/', env), `${proxy} HTTPS_PROXY`);
   });
 
-  it('is refused where it can match nothing', () => {
+  it('is rejected if it can never match', () => {
     for (const entry of [
       '*',
       'a.test',

@@ -5,8 +5,8 @@ import { writReleasedAtMs, writVersion } from '../../../src/core/version.js';
 
 const inPackage = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'));
 
-describe('the version said on sockets', () => {
-  it('is that of the package', () => {
+describe('the version in the greeting of sockets', () => {
+  it('matches the version of the package', () => {
     assert.equal(writVersion, inPackage.version);
   });
 

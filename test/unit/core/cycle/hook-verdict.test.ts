@@ -27,14 +27,14 @@ describe('judgeHook', () => {
     });
   }
 
-  it('takes no verdict from a command that did not choose its end', () => {
+  it('has no verdict for a command that did not exit by itself', () => {
     assert.equal(judgeHook({ kind: 'killed', signal: 'SIGSEGV' }).kind, 'broken');
     assert.equal(judgeHook({ kind: 'timed-out' }).kind, 'broken');
     assert.equal(judgeHook({ kind: 'aborted' }).kind, 'broken');
     assert.equal(judgeHook({ kind: 'not-started', reason: 'ENOENT' }).kind, 'broken');
   });
 
-  it('says how a command ended', () => {
+  it('describes the end of a command', () => {
     assert.equal(judgeHook({ kind: 'killed', signal: 'SIGSEGV' }).reason, 'killed by SIGSEGV');
     assert.equal(judgeHook({ kind: 'not-started', reason: 'ENOENT' }).reason, 'not started: ENOENT');
   });

@@ -10,7 +10,7 @@ const problem = (output?: unknown) => ({
 });
 
 describe('#problemText', () => {
-  it('puts what the command printed under the message, without empty lines', () => {
+  it('appends the output of the command to the message, without empty lines', () => {
     const text = problemText(problem('warning: few descriptors\n\nblock.rpz:6: invalid IPv4 address\n'), 20);
     assert.deepEqual(text.split('\n'), [
       'zones parse says no',
@@ -19,18 +19,18 @@ describe('#problemText', () => {
     ]);
   });
 
-  it('counts what it leaves out, and keeps the end, where a compiler says what is wrong', () => {
+  it('counts the omitted lines, and keeps the end, where compilers print the error', () => {
     const text = problemText(problem('a\nb\nc\nd\nerror'), 3);
     assert.deepEqual(text.split('\n'), ['zones parse says no', 'a', '(2 more lines)', 'd', 'error']);
   });
 
-  it('is the message alone where it ends with the only line of the output', () => {
+  it('is the message alone if it ends with the only line of the output', () => {
     const { message } = problem();
     assert.equal(problemText(problem('no\n'), 5), message);
     assert.equal(problemText(problem('no\nbye'), 5), `${message}\nno\nbye`);
   });
 
-  it('is the message alone where nothing was printed', () => {
+  it('is the message alone without output', () => {
     for (const output of [undefined, 7, '', '\n'])
       assert.equal(problemText(problem(output), 5), 'zones parse says no');
   });

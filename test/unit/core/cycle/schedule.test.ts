@@ -65,7 +65,7 @@ describe('the first poll after a start', () => {
   const nowMs = 1_000_000_000;
   const base = { nowMs, everyMs, phaseMs: 1234, anythingActive: 'yes' } as const;
 
-  it('is at once when nothing is active, or nothing was ever fetched, or too long ago', () => {
+  it('is immediate if nothing is active, nothing was ever fetched, or the last success is too old', () => {
     assert.equal(firstPollAt({ ...base, anythingActive: 'no', lastSuccessMs: nowMs - 1 }), nowMs);
     assert.equal(firstPollAt(base), nowMs);
     assert.equal(firstPollAt({ ...base, lastSuccessMs: nowMs - everyMs - 1 }), nowMs);
@@ -75,7 +75,7 @@ describe('the first poll after a start', () => {
     assert.equal(firstPollAt({ ...base, lastSuccessMs: nowMs - everyMs }), nextPollAt(base));
   });
 
-  it('is at once when the last success lies in the future', () => {
+  it('is immediate if the last success is in the future', () => {
     assert.equal(firstPollAt({ ...base, lastSuccessMs: nowMs + 1 }), nowMs);
   });
 
@@ -88,7 +88,7 @@ describe('the first poll after a start', () => {
 });
 
 describe('the delay after a poll', () => {
-  it('without a failure leads to the phase', () => {
+  it('ends at the phase without a failure', () => {
     fc.assert(
       fc.property(options, (given) => {
         const delay = nextDelay({ ...given, failures: 0 });
@@ -97,7 +97,7 @@ describe('the delay after a poll', () => {
     );
   });
 
-  it('after one failure is one quick retry with jitter, never later than the phase', () => {
+  it('is a quick retry with jitter after one failure, never later than the phase', () => {
     fc.assert(
       fc.property(options, (given) => {
         const delay = nextDelay({ ...given, failures: 1 });
@@ -112,7 +112,7 @@ describe('the delay after a poll', () => {
     assert.ok(Math.min(...delays) >= 15_000);
   });
 
-  it('after more failures keeps the phase and backs off to four intervals, never further', () => {
+  it('keeps the phase after more failures, and backs off to at most four intervals', () => {
     const delays = [2, 3, 4, 5, 6, 100].map((failures) =>
       nextDelay({ nowMs: 0, everyMs, phaseMs: 0, failures, random01: 0.5 }),
     );
@@ -135,8 +135,8 @@ describe('the delay after a poll', () => {
   });
 });
 
-describe('the next try of somebody who waits', () => {
-  it('is after half to the whole of 5 s, doubling to a minute', () => {
+describe('the next attempt of a command that waits', () => {
+  it('follows after half to all of 5 s, doubled up to a minute', () => {
     const delays = (random01: number) => [1, 2, 3, 4, 5, 60].map((tries) => waitDelayMs({ tries, random01 }));
     assert.deepEqual(delays(0), [2500, 5000, 10_000, 20_000, 30_000, 30_000]);
     assert.deepEqual(delays(1), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);

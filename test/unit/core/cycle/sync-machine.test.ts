@@ -1,5 +1,5 @@
-// The cycle's table, walked in every way: it always ends, nothing is undone before the swap, and everything
-// that goes wrong between swap and commit goes back.
+// The transition table of the cycle, in each sequence of events: it always ends, nothing needs a restore before the swap, and each
+// failure between swap and commit leads to a restore.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -43,7 +43,7 @@ function at(step: Step): CycleState {
 }
 
 describe('the steps of a cycle', () => {
-  it('go by in the order of the design, and end activated', () => {
+  it('run in the order of the design, and end activated', () => {
     const states = walk(steps.map(() => ({ type: 'done' })));
     const seen = states.map((state) => (state.name === 'running' ? state.step : state.name));
     assert.deepEqual(seen, [
@@ -65,7 +65,7 @@ describe('the steps of a cycle', () => {
     assert.deepEqual(states.at(-1), { name: 'ended', outcome: 'activated' });
   });
 
-  it('never judge a bundle before its signature, nor swap before its checks', () => {
+  it('never check a bundle before its signature, nor swap before its checks', () => {
     const order = (step: Step): number => steps.indexOf(step);
     assert.ok(order('refresh') < order('fetch') && order('verify') < order('check'));
     assert.ok(
@@ -74,7 +74,7 @@ describe('the steps of a cycle', () => {
   });
 });
 
-describe('every walk of the table', () => {
+describe('each sequence of the table', () => {
   it('ends within one event a step and one to stop, or tries again', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 60 }), (events) => {
@@ -84,7 +84,7 @@ describe('every walk of the table', () => {
     );
   });
 
-  it('can go on from every state but the end, and from the end never', () => {
+  it('continues from every state except the end', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 60 }), anyEvent, (events, event) => {
         const last = walk(events).at(-1) ?? initialState;
@@ -96,7 +96,7 @@ describe('every walk of the table', () => {
     );
   });
 
-  it('passes through restoring only from a step behind the swap', () => {
+  it('restores only from a step after the swap', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 60 }), (events) => {
         const states = walk(events);
@@ -130,34 +130,34 @@ describe('a stop', () => {
     });
   }
 
-  it('does not undo a generation that is committed', () => {
+  it('does not restore after a commit', () => {
     const state = transition(at('commit'), { type: 'stopped', outcome: 'failed' });
     assert.deepEqual(state, { name: 'ended', outcome: 'failed' });
   });
 });
 
-describe('events that do not fit', () => {
-  it('cannot say that there is nothing to do once the link has moved', () => {
+describe('the transition table', () => {
+  it('rejects `nothing` after the link has moved', () => {
     for (const step of [...behindSwap, 'commit'] as const) {
       assert.equal(transition(at(step), { type: 'nothing', outcome: 'unchanged' }), undefined, step);
     }
   });
 
-  it('cannot select again from a step in which nothing was restored, except directly after the download', () => {
+  it('rejects a new selection from a step without a restore, except directly after the download', () => {
     for (const step of steps) {
       const after = transition(at(step), { type: 'retried' });
       assert.deepEqual(after, step === 'stage' ? at('select') : undefined, step);
     }
   });
 
-  it('begins again only from the swap, of which nothing is left', () => {
+  it('rejects a new start except from a swap that moved nothing', () => {
     for (const step of steps) {
       const after = transition(at(step), { type: 'outdated' });
       assert.deepEqual(after, step === 'swap' ? at('refresh') : undefined, step);
     }
   });
 
-  it('cannot go on while restoring but by another try', () => {
+  it('accepts only a retry while restoring', () => {
     const restoring: CycleState = { name: 'restoring', after: 'load' };
     assert.equal(transition(restoring, { type: 'done' }), undefined);
     assert.equal(transition(restoring, { type: 'stopped', outcome: 'failed' }), undefined);
@@ -168,13 +168,13 @@ describe('events that do not fit', () => {
 describe('worstOutcome', () => {
   const some = fc.array(anyOutcome, { maxLength: 6 });
 
-  it('does not ask for the order of the bundles', () => {
+  it('does not depend on the order of the bundles', () => {
     fc.assert(
       fc.property(some, some, (a, b) => assert.equal(worstOutcome([...a, ...b]), worstOutcome([...b, ...a]))),
     );
   });
 
-  it('does not ask how the bundles are grouped', () => {
+  it('does not depend on the grouping of the bundles', () => {
     fc.assert(
       fc.property(some, some, (a, b) => {
         assert.equal(worstOutcome([worstOutcome(a), worstOutcome(b)]), worstOutcome([...a, ...b]));
@@ -182,7 +182,7 @@ describe('worstOutcome', () => {
     );
   });
 
-  it('is one of them, and unchanged for none', () => {
+  it('is one of the outcomes, and unchanged for an empty list', () => {
     assert.equal(worstOutcome([]), 'unchanged');
     fc.assert(
       fc.property(fc.array(anyOutcome, { minLength: 1 }), (all) =>
@@ -191,7 +191,7 @@ describe('worstOutcome', () => {
     );
   });
 
-  it('ranks as the exit code of several bundles must: a refusal beside a success is a refusal', () => {
+  it('ranks a refusal above a success, as the exit code of several bundles requires', () => {
     const ranked: readonly [Outcome, Outcome][] = [
       ['activated', 'unchanged'],
       ['deferred', 'activated'],
@@ -206,12 +206,12 @@ describe('worstOutcome', () => {
 });
 
 describe('exit codes', () => {
-  it('are zero for what is as it should be, and only for that', () => {
+  it('are zero for success only', () => {
     const zero = outcomes.filter((outcome) => exitCodeOfOutcome[outcome] === 0);
     assert.deepEqual(zero, ['unchanged', 'activated']);
   });
 
-  it('tell all other outcomes apart', () => {
+  it('distinguish all other outcomes', () => {
     const others = outcomes.map((outcome) => exitCodeOfOutcome[outcome]).filter((code) => code !== 0);
     assert.equal(new Set(others).size, others.length);
   });

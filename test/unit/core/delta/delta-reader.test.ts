@@ -1,5 +1,4 @@
-// What is written into a delta by somebody else: every number is held to what is signed, and nothing is told to the visitor that
-// could not be done.
+// Hostile deltas: each number is checked against signed sizes, and the visitor gets no instruction that is impossible.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
@@ -27,16 +26,16 @@ function behindManifest(...parts: Buffer[]): Buffer {
 const rightA = [number(1), copy(0, line.length * 2), insert('new\n'), copy(0, line.length)];
 const rest = [number(0), insert('added'), number(0)];
 
-function assertMalformed(bytes: Buffer, says: RegExp, changes = {}): void {
+function assertMalformed(bytes: Buffer, message: RegExp, changes = {}): void {
   assert.throws(() => applyDelta(base, next, { delta: bytes, ...changes }), {
     code: 'DELTA_MALFORMED',
     kind: 'failed',
-    message: says,
+    message,
   });
 }
 
 describe('createDeltaReader', () => {
-  it('tells of each file whose content is new, in the order of the manifest', () => {
+  it('calls the visitor for each file with new content, in the order of the manifest', () => {
     const { told, made } = applyDelta(base, next, { delta: behindManifest(...rightA, ...rest) });
     assert.deepEqual(told, [
       'a < a',
@@ -60,7 +59,7 @@ describe('createDeltaReader', () => {
     }
   });
 
-  it('takes any row for a base, and goes back in it', () => {
+  it('accepts any row as a base, and copies from earlier offsets in it', () => {
     const parts = [number(3), copy(0, line.length), copy(-line.length, line.length), insert('new\n')];
     const { told } = applyDelta(base, next, {
       delta: behindManifest(...parts, copy(-line.length, line.length), ...rest),
@@ -68,18 +67,18 @@ describe('createDeltaReader', () => {
     assert.deepEqual(told.slice(0, 3), ['a < gone', `copy 0+${line.length}`, `copy 0+${line.length}`]);
   });
 
-  it('refuses what is cut off, wherever', () => {
+  it('rejects a delta that is cut off at any byte', () => {
     for (let end = 0; end < delta.length; end += 1) assertMalformed(delta.subarray(0, end), /ends too early/);
   });
 
-  it('makes the signed manifest or nothing of one whose bytes were changed, wherever, and never reads beyond the base', () => {
+  it('produces the signed manifest or an error from a delta with any byte changed, and never reads beyond the base', () => {
     for (let at = 0; at < delta.length; at += 1) {
       for (const mask of [1, 2, 0x40, 0x80, 0xff]) {
         const changed = Buffer.from(delta);
         changed[at] = (changed[at] ?? 0) ^ mask;
         try {
           const { manifest } = applyDelta(base, next, { delta: changed });
-          // Bytes of an insert, or a copy from elsewhere: the digest of what was made says so to whoever writes it.
+          // Bytes of an insert, or a copy from another offset: only the digest of the produced file shows the change.
           assert.deepEqual(manifest, next.manifest);
         } catch (error) {
           assert.equal((error as { code?: string }).code, 'DELTA_MALFORMED', String(error));
@@ -88,19 +87,19 @@ describe('createDeltaReader', () => {
     }
   });
 
-  it('refuses another format, and one of another version', () => {
+  it('rejects another format, and another version', () => {
     assertMalformed(Buffer.from('writ-delta 2\n'), /version/);
     assertMalformed(Buffer.from('{'), /version/);
   });
 
-  it('reads nothing behind a manifest that is not the signed one', () => {
+  it('decodes nothing after a manifest that is not the signed one', () => {
     const other = Buffer.from(next.manifestBytes);
     other[other.length - 2] = 0x32;
-    // Behind it stands a number that is none.
+    // An invalid number follows.
     assertMalformed(Buffer.concat([magic, insert(other), Buffer.from([0x80, 0x00])]), /not the signed one/);
   });
 
-  it('judges the signed manifest as that of an archive', () => {
+  it('checks the signed manifest as that of an archive', () => {
     const limits = { ...defaultArchiveLimits, maxEntries: 3 };
     assert.throws(() => applyDelta(base, next, { delta, limits }), { code: 'ARCHIVE_LIMIT' });
     const odd = Buffer.from('{"files":[]}');
@@ -110,13 +109,13 @@ describe('createDeltaReader', () => {
     assert.throws(() => applyDelta(base, next, { delta: bytes, manifest }), { code: 'MANIFEST_MALFORMED' });
   });
 
-  it('refuses numbers in more bytes than they need, and those that are none', () => {
+  it('rejects numbers that are not in their shortest form, and those that are too large', () => {
     assertMalformed(behindManifest(Buffer.from([0x81, 0x00])), /shortest form/);
     assertMalformed(behindManifest(Buffer.alloc(8, 0xff)), /too long/);
     assertMalformed(behindManifest(Buffer.from([...Buffer.alloc(7, 0xff), 0x7f])), /too large/);
   });
 
-  it('refuses instructions that make nothing, or more than the file', () => {
+  it('rejects instructions that produce nothing, or more than the file', () => {
     assertMalformed(behindManifest(number(1), number(0)), /produces nothing/);
     assertMalformed(behindManifest(number(1), number(1)), /produces nothing/);
     const size = next.manifest.files[0]?.sizeBytes ?? 0;
@@ -128,7 +127,7 @@ describe('createDeltaReader', () => {
     );
   });
 
-  it('refuses what makes much work of few bytes: short copies, and inserts behind each other', () => {
+  it('rejects instructions with much work for few bytes: short copies, and consecutive inserts', () => {
     assertMalformed(behindManifest(number(1), copy(0, 31)), /too short/);
     assertMalformed(behindManifest(number(1), insert('x'), insert('y')), /two inserts/);
     applyDelta(base, next, {
@@ -142,7 +141,7 @@ describe('createDeltaReader', () => {
     });
   });
 
-  it('refuses copies outside of the base, on both sides, and any where there is none', () => {
+  it('rejects copies before and after the base, and any copy without a base', () => {
     assertMalformed(behindManifest(number(1), copy(-1, 40)), /outside/);
     assertMalformed(behindManifest(number(1), copy(line.length * 3 - 31, 32)), /outside/);
     assertMalformed(behindManifest(number(1), copy(2 ** 50, 32)), /outside/);
@@ -150,16 +149,16 @@ describe('createDeltaReader', () => {
     assertMalformed(Buffer.concat([magic, copy(base.manifestBytes.length - 31, 32)]), /outside/);
   });
 
-  it('refuses a base that is no row', () => {
+  it('rejects a base that is not in the manifest', () => {
     assertMalformed(behindManifest(number(4)), /no base/);
     assertMalformed(behindManifest(number(2 ** 50)), /no base/);
   });
 
-  it('refuses what lies behind its end', () => {
+  it('rejects bytes after its end', () => {
     assertMalformed(Buffer.concat([delta, Buffer.from([0])]), /after its end/);
   });
 
-  it('counts what it becomes in the bytes that were signed', () => {
+  it('limits the decompressed size by the signed length', () => {
     const bomb = Buffer.alloc(1_000_001);
     const huge = releaseOf({ a: bomb });
     const packed = deltaOf(base, huge);
@@ -178,7 +177,7 @@ describe('createDeltaReader', () => {
     }
   });
 
-  it('has not one byte ready for what a number promises', () => {
+  it('allocates nothing for a number in the delta', () => {
     const before = process.memoryUsage().arrayBuffers;
     assertMalformed(behindManifest(number(1), number(2 ** 51)), /too long/);
     assert.ok(process.memoryUsage().arrayBuffers - before < 10_000_000);

@@ -1,4 +1,4 @@
-// What is made of two releases: the smallest that the format has where little changed, and always the way from one to the other.
+// The deltas between two releases: as small as the format permits for few changes, and correct for all changes.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
@@ -30,7 +30,7 @@ describe('a delta of one changed line', () => {
   const middle = text.indexOf('\n', text.length / 2) + 1;
   const changed = `${text.slice(0, middle)}host-new.example CNAME .\n${text.slice(middle)}`;
 
-  it('copies what is before it and behind it', () => {
+  it('copies the bytes before and after it', () => {
     const [base, next] = [releaseOf({ list: text, other: 'x' }), releaseOf({ list: changed, other: 'x' })];
     const told = assertLeads(base, next);
     assert.deepEqual(
@@ -40,14 +40,14 @@ describe('a delta of one changed line', () => {
     assert.ok(brotliCompressSync(deltaOf(base, next)).length < 200);
   });
 
-  it('is the same whenever it is made', () => {
+  it('is deterministic', () => {
     const [base, next] = [releaseOf({ list: text }), releaseOf({ list: changed })];
     assert.deepEqual(deltaOf(base, next), deltaOf(base, next));
   });
 });
 
 describe('a delta of many changes', () => {
-  it('finds what stands between them, and what was moved', () => {
+  it('copies the content between them, and moved content', () => {
     const text = lines(20_000);
     const rows = text.split('\n');
     for (let at = 100; at < 20_000; at += 1000) rows[at] = `changed-${at}.example`;
@@ -58,7 +58,7 @@ describe('a delta of many changes', () => {
     assert.ok(delta.length < 5000, `${delta.length}`);
   });
 
-  it('is not much longer than the new file where nothing is the same', () => {
+  it('is not much longer than the new file without common content', () => {
     const [base, next] = [releaseOf({ list: lines(2000, 1) }), releaseOf({ list: lines(2000, 2) })];
     const delta = deltaOf(base, next);
     assertLeads(base, next, delta);
@@ -67,19 +67,19 @@ describe('a delta of many changes', () => {
   });
 });
 
-describe('what a delta carries', () => {
+describe('the files in a delta', () => {
   const planned = (before: Tree, after: Tree): string[] =>
     planDelta(releaseOf(before).manifest, releaseOf(after).manifest).map(
       ({ file, from }) => `${file.path} < ${from?.path}`,
     );
 
-  it('is what has content that is nowhere in the base: what was moved, copied or removed is not', () => {
+  it('are files with content that the base does not have, and no moved, copied or removed files', () => {
     const before = { a: 'one', b: 'two', c: 'three' };
     assert.deepEqual(planned(before, { a: 'one', 'd/e': 'two', f: 'one' }), []);
     assert.deepEqual(planned(before, { a: 'two', b: 'new', g: 'newer' }), ['b < b', 'g < undefined']);
   });
 
-  it('is made of what went away and has other digits in its path', () => {
+  it('have a removed file as their base if the paths differ only in digits', () => {
     const before = { 'block-20261122.rpz': 'old', 'keep-1': 'x' };
     const after = { 'block-20261123.rpz': 'new', 'keep-1': 'x', 'keep-2': 'y' };
     assert.deepEqual(planned(before, after), [
@@ -88,7 +88,7 @@ describe('what a delta carries', () => {
     ]);
   });
 
-  it('may be an empty file, or nothing but the manifest', () => {
+  it('may be an empty file, or none besides the manifest', () => {
     assert.deepEqual(assertLeads(releaseOf({ a: 'x' }), releaseOf({ a: 'x', b: '' })), [
       'b < nothing',
       'close',
@@ -98,7 +98,7 @@ describe('what a delta carries', () => {
 });
 
 describe('a delta of random edits', () => {
-  it('leads to what it was made for', () => {
+  it('produces the new release', () => {
     const seed = testSeed();
     for (let index = 0; index < testCases(150); index += 1) {
       const random = seeded(caseSeed(seed, index));
@@ -113,7 +113,7 @@ describe('a delta of random edits', () => {
   });
 
   it('takes time that grows with the files and not with their square', () => {
-    // The worst for a matcher: everything looks alike, nothing lies where it was.
+    // The worst case of the matcher: all content is similar, and all of it has moved.
     assertNoSquare(8000, (count) => {
       const row = 'a'.repeat(63);
       const base = releaseOf({ a: `${row}b`.repeat(count), z: 'z'.repeat(64 * count) });

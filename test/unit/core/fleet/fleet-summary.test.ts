@@ -36,13 +36,13 @@ const codes = (more: Partial<FleetFacts>): string[] =>
   summarize(facts(more)).findings.map(({ code }) => code);
 const key = (role: string, leftMs: number) => ({ role, version: 1, expiresAtMs: 1000 * hour + leftMs });
 
-describe('the sentence about a fleet', () => {
-  it('says that all is well, and of what', () => {
+describe('the summary of a fleet', () => {
+  it('names the release that all hosts confirmed', () => {
     const { level, sentence, findings } = summarize(facts());
     assert.deepEqual([level, sentence, findings], ['ok', 'All 3 hosts confirmed dns 42.', []]);
   });
 
-  it('does not call confirmed what nothing could confirm, nor who runs an older release', () => {
+  it('does not count as confirmed a host without a worker that can confirm, nor one with an older release', () => {
     const some = [release({ confirmed: 2, notified: 1 })];
     assert.equal(
       summarize(facts({ releases: some })).sentence,
@@ -52,7 +52,7 @@ describe('the sentence about a fleet', () => {
     assert.equal(summarize(facts({ releases: tail })).sentence, '2 of 3 confirmed dns 42.');
   });
 
-  it('counts as a wait does: a silent host had it, a stopped one does not count, one without a release does', () => {
+  it('counts hosts as a wait does: silent hosts separately, stopped hosts not at all, hosts without a release in the total', () => {
     const releases = [release({ confirmed: 1, silent: 1, stopped: 5 })];
     const idle = [
       { bundle: 'dns', channel: 'stable', hosts: 2 },
@@ -76,7 +76,7 @@ describe('the sentence about a fleet', () => {
     assert.deepEqual(texts(['a']), ['4 hosts run dns 41 unconfirmed', '2 hosts run dns 42 unconfirmed']);
   });
 
-  it('is critical where a host is critical for itself, with the codes that hosts name first', () => {
+  it('is critical if a host reports critical health, with the most frequent first codes', () => {
     const { findings } = summarize(
       facts({ hosts: { ...hosts, critical: 1 }, criticalCodes: ['WORKERS_MISSING'] }),
     );
@@ -84,13 +84,13 @@ describe('the sentence about a fleet', () => {
     assert.deepEqual(findings, [{ level: 'critical', code: 'HOST_CRITICAL', text, where: 'state=critical' }]);
   });
 
-  it('writes large numbers so that they are read at a glance', () => {
+  it('writes large numbers with separators', () => {
     const many = [release({ confirmed: 998_412, notified: 1588 })];
     const { sentence } = summarize(facts({ releases: many }));
     assert.equal(sentence, '998,412 of 1,000,000 confirmed dns 42, 1,588 have nothing to confirm it.');
   });
 
-  it('begins with the worst, whatever else there is', () => {
+  it('begins with the worst finding', () => {
     const all = facts({
       hosts: { ...hosts, silent: 2, waiting: 1, blocked: 1, cloned: 1 },
       offers: [offer({ state: 'deferred', code: 'CHECK_DEFERRED' }), offer()],
@@ -116,14 +116,14 @@ describe('the sentence about a fleet', () => {
     assert.match(sentence, /^Timestamp has expired.*, and 8 more things\. 2 of 3 confirmed dns 42\.$/);
   });
 
-  it('is critical where a host is blocked, though it runs what it should, and a filter finds it', () => {
+  it('is critical if a host is blocked, even with the right release, and has a filter for the host', () => {
     const { level, findings } = summarize(facts({ hosts: { ...hosts, blocked: 1 } }));
     const text = '1 host is blocked after repeated failures';
     assert.deepEqual(findings, [{ level: 'critical', code: 'BLOCKED', text, where: 'state=blocked' }]);
     assert.equal(level, 'critical');
   });
 
-  it('puts the refusals of one release together, with their codes and a filter that finds the hosts', () => {
+  it('combines the refusals of one release, with their codes and a filter for the hosts', () => {
     const offers = [offer({ hosts: 2 }), offer({ code: 'WORKER_REFUSED' }), offer({ state: 'rolled-back' })];
     const { findings } = summarize(facts({ offers }));
     assert.deepEqual(findings[0], {
@@ -135,17 +135,17 @@ describe('the sentence about a fleet', () => {
     assert.equal(findings[1]?.code, 'ROLLED_BACK');
   });
 
-  it('names who is silent, also while it is too early for a host with a longer interval', () => {
+  it('names silent hosts, also while it is too early for a host with a longer interval', () => {
     assert.deepEqual(codes({ hosts: { ...hosts, silent: 3 }, silence: 'too-early' }), ['SILENT']);
     assert.deepEqual(codes({ silence: 'too-early' }), []);
   });
 
-  it('begins with what most hosts refused, whatever names one host invents', () => {
+  it('begins with the release that most hosts refused, whatever names one host invents', () => {
     const offers = [offer({ bundle: '0', hosts: 1 }), offer({ hosts: 2 })];
     assert.match(summarize(facts({ offers })).sentence, /^2 hosts refused dns 43 /);
   });
 
-  it('warns of a key before it ends, an offline one two weeks ahead', () => {
+  it('warns of a role before it expires, two weeks ahead for an offline role', () => {
     assert.deepEqual(codes({ keys: [key('targets', 14 * 24 * hour)] }), []);
     assert.deepEqual(codes({ keys: [key('targets', 14 * 24 * hour - 1)] }), ['ROLE_ENDS']);
     assert.deepEqual(codes({ keys: [key('timestamp', 24 * hour)] }), []);
@@ -153,14 +153,14 @@ describe('the sentence about a fleet', () => {
     assert.deepEqual(codes({ keys: [key('timestamp', 0)] }), ['ROLE_EXPIRED']);
   });
 
-  it('is a warning while nobody is there', () => {
+  it('is a warning while no host is enrolled', () => {
     const empty = summarize(facts({ hosts: { ...hosts, accepted: 0 }, releases: [] }));
     assert.deepEqual([empty.level, empty.sentence], ['warning', 'No host is enrolled.']);
     assert.equal(summarize(facts({ releases: [] })).sentence, '3 hosts enrolled, and no release in use yet.');
   });
 });
 
-describe('a fleet whose repositories are read', () => {
+describe('the summary of a fleet with repositories', () => {
   const atMs = 1000 * hour;
   const signed = (serial: number, seenAtMs = atMs - hour) => ({
     ...{ bundle: 'dns', channel: 'stable', serial, revision: '', seenAtMs },
@@ -171,7 +171,7 @@ describe('a fleet whose repositories are read', () => {
   });
   const of = (...repositories: readonly RepositoryStatus[]) => ({ repositories });
 
-  it('is compared with what should be in use, also where no host has heard of it', () => {
+  it('is compared with the head of each channel, also if no host knows it', () => {
     const current = facts({ releases: [release({ standing: 'current' })], ...of(repository()) });
     assert.equal(
       summarize(current).sentence,
@@ -189,7 +189,7 @@ describe('a fleet whose repositories are read', () => {
     assert.equal(summarize(unknown).sentence, 'All 3 hosts confirmed dns 42.');
   });
 
-  it('is behind half an hour after a release was seen, and with a withdrawn one at once', () => {
+  it('is behind half an hour after the release was first read, and at once with a withdrawn one', () => {
     const with41 = (standing: 'behind' | 'withdrawn', seenAgoMs: number) =>
       codes({
         releases: [release({ serial: 41, standing })],
@@ -200,7 +200,7 @@ describe('a fleet whose repositories are read', () => {
     assert.deepEqual(with41('withdrawn', 0), ['WITHDRAWN_IN_USE']);
   });
 
-  it('has the ends of the roles that are signed, and of each repository its own', () => {
+  it('has the expiries of the signed roles of each repository', () => {
     const near = [key('timestamp', hour)];
     assert.deepEqual(codes({ keys: near, ...of(repository({ roles: [key('root', 900 * hour)] })) }), []);
     assert.deepEqual(codes({ keys: near, ...of(repository({ failing: { code: 'X', sinceMs: atMs } })) }), [
@@ -213,7 +213,7 @@ describe('a fleet whose repositories are read', () => {
     );
   });
 
-  it('says that a repository is not read after five minutes, and at once where none of it ever was', () => {
+  it('warns of an unread repository after five minutes, and at once if it was never read', () => {
     const failing = (agoMs: number) => ({ failing: { code: 'SERVER_UNREACHABLE', sinceMs: atMs - agoMs } });
     assert.deepEqual(codes(of(repository(failing(299_999)))), []);
     assert.deepEqual(codes(of(repository(failing(300_000)))), ['REPOSITORY_UNREAD']);

@@ -6,14 +6,14 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 const plain = (text: string): unknown => JSON.parse(JSON.stringify(parseHostFilter(text)));
 
 describe('a filter of hosts', () => {
-  it('reads what the issue shows, and calls rejected what reports call refused', () => {
+  it('reads several conditions, and accepts rejected as a synonym of refused', () => {
     assert.deepEqual(plain('state=rejected,bundle=dns-edge,label.site=fra'), {
       bundle: { offered: 'refused', bundle: 'dns-edge' },
       labels: { site: 'fra' },
     });
   });
 
-  it('knows states of a bundle and of a host apart', () => {
+  it('distinguishes states of a bundle from states of a host', () => {
     assert.deepEqual(plain('state=confirmed,serial=42'), {
       bundle: { active: 'confirmed', serial: 42 },
       labels: {},
@@ -22,7 +22,7 @@ describe('a filter of hosts', () => {
     assert.deepEqual(plain(''), { bundle: {}, labels: {} });
   });
 
-  it('knows the standing of a release, and no other word for it', () => {
+  it('accepts the standing of a release, and no other value', () => {
     assert.deepEqual(plain('standing=behind,bundle=dns'), {
       bundle: { standing: 'behind', bundle: 'dns' },
       labels: {},
@@ -30,7 +30,7 @@ describe('a filter of hosts', () => {
     throwsCode('USAGE', () => parseHostFilter('standing=late'));
   });
 
-  it('takes commas, backslashes and equals signs of a value', () => {
+  it('reads commas, backslashes and equals signs in a value', () => {
     assert.deepEqual(plain('label.a=x\\,y\\\\z=1,host=😀'), {
       bundle: {},
       labels: { a: 'x,y\\z=1' },
@@ -38,7 +38,7 @@ describe('a filter of hosts', () => {
     });
   });
 
-  it('takes a label of any name, also one that objects have', () => {
+  it('reads a label of any name, also that of a member of each object', () => {
     const { labels } = parseHostFilter('label.__proto__=x,label.constructor=y');
     assert.deepEqual(Object.entries(labels), [
       ['__proto__', 'x'],
@@ -46,7 +46,7 @@ describe('a filter of hosts', () => {
     ]);
   });
 
-  it('refuses what it does not know, with a hint', () => {
+  it('rejects an unknown key or value, with a hint', () => {
     for (const text of [
       'bogus=1',
       'constructor=1',

@@ -1,4 +1,4 @@
-// What signed metadata makes of a release that hosts run, and of one that somebody waits for, by tables.
+// The standing of a release that hosts run and the state of a wait, by signed metadata, in tables.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -42,7 +42,7 @@ const running = (serial: number, more: object = {}) => ({
   ...more,
 });
 
-describe('how a release stands to what was signed', () => {
+describe('the standing of a release', () => {
   const table: readonly (readonly [string, object, string])[] = [
     ['is the signed one', running(42), 'current'],
     ['is older', running(41), 'behind'],
@@ -50,8 +50,8 @@ describe('how a release stands to what was signed', () => {
     ['is newer and was taken back', running(43), 'withdrawn'],
     ['is newer than what was read', running(44), 'unknown'],
     ['has the serial and another tree', running(42, { manifest: manifestOf(7) }), 'unknown'],
-    ['is of a root that nobody reads', running(41, { roots: [otherRoot] }), 'unknown'],
-    ['is half of a root that nobody reads', running(41, { roots: [root, otherRoot] }), 'unknown'],
+    ['is of a root that the server does not read', running(41, { roots: [otherRoot] }), 'unknown'],
+    ['is half of a root that the server does not read', running(41, { roots: [root, otherRoot] }), 'unknown'],
     ['is the signed one under a new root', running(42, { roots: [otherRoot] }), 'current'],
     ['is of another channel', running(41, { channel: 'canary' }), 'unknown'],
     ['has no root', running(41, { roots: [] }), 'unknown'],
@@ -61,12 +61,12 @@ describe('how a release stands to what was signed', () => {
       assert.equal(standingOf([view()], release as ReturnType<typeof running>).standing, standing);
     });
 
-  it('knows a release of before by its entry, whatever root its hosts trust', () => {
+  it('recognizes an earlier release by its entry, whatever root its hosts trust', () => {
     const judged = standingOf([view({ past: [entry(41)] })], running(41, { roots: [otherRoot] }));
     assert.deepEqual(judged, { standing: 'behind', serial: 42 });
   });
 
-  it('holds a release to its own repository alone where two have the serial', () => {
+  it('compares a release with its own repository only, if two repositories have the serial', () => {
     const other = view({ url: 'https://b/', roots: [otherRoot], entries: [entry(50)] });
     const of = (roots: readonly string[]) => standingOf([view(), other], running(49, { roots }));
     assert.deepEqual(of([root]), { standing: 'unknown', serial: 42 });
@@ -78,23 +78,23 @@ describe('a wait by signed metadata', () => {
   const on = (serial: number, sinceMs: number, nowMs: number, views = [view()]) =>
     signedWait(views, { bundle: 'dns', channel: 'stable', serial, sinceMs }, nowMs)?.is;
 
-  it('hears of a withdrawal and of a later release also from an old reading', () => {
+  it('finds a withdrawal and a later release also in an old reading', () => {
     assert.equal(on(40, 5000, 9_000_000), 'withdrawn');
     assert.equal(on(43, 5000, 9_000_000), 'withdrawn');
     assert.equal(on(41, 5000, 9_000_000), 'superseded');
   });
 
-  it('calls a release current by a reading of the last two minutes alone', () => {
+  it('finds a release current only in a reading of the last two minutes', () => {
     assert.equal(on(42, 5000, 121_000), 'current');
     assert.equal(on(42, 5000, 121_001), undefined);
   });
 
-  it('says that there is no such release only by a reading from after the wait began', () => {
+  it('finds a release absent only in a reading that began after the wait', () => {
     assert.equal(on(44, 1000, 2000), 'unread');
     assert.equal(on(44, 999, 2000), 'absent');
   });
 
-  it('says nothing where repositories disagree, or none has the channel', () => {
+  it('has no result if repositories disagree, or if none has the channel', () => {
     const other = view({ url: 'https://b/', entries: [entry(41)] });
     assert.equal(on(41, 0, 2000, [view(), other]), undefined);
     assert.equal(on(30, 0, 2000, [view(), other]), 'superseded');
@@ -114,7 +114,7 @@ describe('a serial that repositories have signed', () => {
     assert.deepEqual(of(41, 0, views).manifests, [manifestOf(41)]);
   });
 
-  it('is missing from a repository by a reading after the question alone', () => {
+  it('is missing from a repository only by a reading after the request', () => {
     assert.deepEqual(of(44, 999, [view()]), { manifests: [], rootsWithout: [root] });
     assert.deepEqual(of(44, 1000, [view()]).rootsWithout, []);
     assert.deepEqual(of(44, 999, [view({ entries: [] })]).rootsWithout, []);
@@ -146,7 +146,7 @@ describe('the signed entries of two releases', () => {
     );
   });
 
-  it('are those before and now, unless another one is named', () => {
+  it('are those of the former and the current release, unless another one is named', () => {
     const views = [view({ past: [entry(41), entry(39)] })];
     const of = (serial: number, against?: number) => {
       const question = {

@@ -44,24 +44,24 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({}, { sharePpm: 1 }), 'waiting');
   });
 
-  it('keeps hosts with nothing to confirm in the denominator, and takes them for done only where that is asked for', () => {
+  it('counts hosts that cannot confirm in the denominator, and as done only if requested', () => {
     assert.equal(outcome({ confirmed: 6, notified: 4 }), 'waiting');
     assert.equal(outcome({ confirmed: 6, notified: 4 }, { accept: 'notified' }), 'reached');
   });
 
-  it('is no easier for hosts that left, and harder for one that was excepted and is back', () => {
+  it('is not easier after hosts left, and harder after an excepted host reports again', () => {
     assert.equal(outcome({ of: 8, confirmed: 8 }), 'waiting');
     assert.equal(outcome({ of: 11, confirmed: 10 }), 'waiting');
     assert.equal(outcome({ of: 11, confirmed: 11 }), 'reached');
   });
 
-  it('says at once that refusals put the share out of reach', () => {
+  it('is out of reach as soon as refusals prevent the share', () => {
     assert.equal(outcome({ refused: 1 }), 'out-of-reach');
     assert.equal(outcome({ refused: 1 }, { sharePpm: 900_000 }), 'waiting');
     assert.equal(outcome({ refused: 2 }, { sharePpm: 900_000 }), 'out-of-reach');
   });
 
-  it('says what became of the release before it says who refused it, and neither where it is done', () => {
+  it('is withdrawn or superseded before it is out of reach, and neither if the share is reached', () => {
     assert.equal(outcome({ later: 1, supersededBy: 43, refused: 9 }), 'superseded');
     assert.equal(outcome({ withdrawn: true, later: 1 }), 'withdrawn');
     assert.equal(outcome({ later: 1, refused: 1, confirmed: 8 }, { sharePpm: 800_000 }), 'reached');
@@ -69,7 +69,7 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ absent: true, signedSerial: 41, elsewhere: 9 }), 'absent');
   });
 
-  it('is withdrawn, whoever confirmed it, where signed metadata says so', () => {
+  it('is withdrawn by signed metadata, even if hosts confirmed the release', () => {
     assert.equal(outcome({ withdrawn: true, signedSerial: 43, confirmed: 10 }), 'withdrawn');
   });
 
@@ -93,14 +93,14 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ confirmed: 10 }), 'reached', 'no repository is read');
   });
 
-  it('believes signed metadata about what took the place of a release, and no host beside it', () => {
+  it('takes the superseding release from signed metadata, and not from hosts', () => {
     const most = { sharePpm: 900_000 };
     assert.equal(outcome({ signedSerial: 43, supersededBy: 43 }, most), 'superseded');
     assert.equal(outcome({ signedSerial: 42, later: 0 }, most), 'waiting');
     assert.equal(outcome({ signedSerial: 43, supersededBy: 43, confirmed: 10 }), 'reached');
   });
 
-  it('is ended by hosts on a later release, or on another one of this serial, only where it needs them', () => {
+  it('ends because of hosts with a later release, or another one of this serial, only if it needs these hosts', () => {
     const most = { sharePpm: 900_000 };
     assert.deepEqual([outcome({ later: 1 }, most), outcome({ later: 2 }, most)], ['waiting', 'superseded']);
     assert.deepEqual(
@@ -112,7 +112,7 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ elsewhere: 1, confirmed: 9 }, most), 'reached');
   });
 
-  it('ends with nobody to wait for', () => {
+  it('ends if no host counts', () => {
     assert.equal(outcome({ of: 0 }, {}, 0, 0), 'nobody');
   });
 
@@ -127,26 +127,26 @@ describe('the verdict of a wait for a settled release', () => {
   const settled = { confirmed: 0, notified: 0, unobserved: 0, baking: 0, failed: 0, unknown: 0 };
   const until = { until: 'settled' } as const;
 
-  it('waits for hosts that confirmed it and have not outlived its bake time', () => {
+  it('waits for hosts that confirmed the release and have not passed its bake time', () => {
     const baking = { confirmed: 10, settled: { ...settled, confirmed: 9, baking: 1 } };
     assert.equal(outcome(baking, until), 'waiting');
     assert.equal(outcome(baking), 'reached');
     assert.equal(outcome({ confirmed: 10, settled: { ...settled, confirmed: 10 } }, until), 'reached');
   });
 
-  it('takes a host for done where nothing can confirm only with --accept notified', () => {
+  it('counts a host that cannot confirm as done only with --accept notified', () => {
     const notified = { notified: 10, settled: { ...settled, notified: 10 } };
     assert.equal(outcome(notified, until), 'waiting');
     assert.equal(outcome(notified, { ...until, accept: 'notified' }), 'reached');
   });
 
-  it('is out of reach once a host failed and could not go back', () => {
+  it('is out of reach once a host failed and nothing was restored', () => {
     const failed = { confirmed: 10, settled: { ...settled, confirmed: 9, failed: 1 } };
     assert.equal(outcome(failed, until), 'out-of-reach');
     assert.equal(outcome(failed, { ...until, sharePpm: 900_000 }), 'reached');
   });
 
-  it('never takes a host for done whose version has no bake time', () => {
+  it('never counts a host as done if its version has no bake time', () => {
     assert.equal(outcome({ confirmed: 10, settled: { ...settled, unknown: 10 } }, until), 'waiting');
     assert.equal(outcome({ confirmed: 10 }, until), 'waiting');
   });

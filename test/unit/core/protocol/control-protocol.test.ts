@@ -61,18 +61,18 @@ describe('a control request', () => {
   }
 });
 
-describe('the bound on an answer', () => {
-  it('leaves a small one as it is', () => {
+describe('the bound on a response', () => {
+  it('does not change a small response', () => {
     const answer = { type: 'status.result', workers: [{ worker: 'a' }], last: { outcome: 'activated' } };
     assert.deepEqual(boundAnswer(answer), answer);
   });
 
-  it('cuts a long text and says by how much', () => {
+  it('cuts a long text, and adds the number of removed characters', () => {
     const { text } = boundAnswer({ text: 'x'.repeat(2500) });
     assert.equal(text, `${'x'.repeat(2000)}... (500 more)`);
   });
 
-  it('cuts the longest list until the answer fits one line, and counts what is missing', () => {
+  it('cuts the longest list until the response fits one line, and counts the removed entries', () => {
     const workers = Array.from({ length: 5000 }, (_, n) => ({ worker: `w${n}`, text: 'y'.repeat(50) }));
     const answer = boundAnswer({ type: 'status.result', workers, bundles: [{ bundle: 'dns-edge' }] });
     assert.ok(encodeLine(answer).length <= maxSocketLineBytes + 1);
@@ -81,14 +81,14 @@ describe('the bound on an answer', () => {
     assert.ok(answer.workers.length > 500);
   });
 
-  it('reaches lists inside, as in an entry of the history', () => {
+  it('cuts nested lists, as in an entry of the history', () => {
     const steps = Array.from({ length: 100 }, () => ({ text: 'z'.repeat(2000) }));
     const answer = boundAnswer({ type: 'history.entry', result: { problems: steps }, steps: [] });
     assert.ok(encodeLine(answer).length <= maxSocketLineBytes + 1);
     assert.equal(answer.result.problems.length + (answer.truncated?.['problems'] ?? 0), 100);
   });
 
-  it('holds for errors with large facts too', () => {
+  it('applies to errors with large facts', () => {
     const error = new WritError('CONFIG_INVALID', 'no', { facts: { mistakes: Array(100_000).fill('no') } });
     const answer = controlError(error);
     assert.equal(answer.code, 'CONFIG_INVALID');

@@ -12,8 +12,8 @@ import {
 
 const malformed = (error: unknown): boolean => isWritError(error) && error.code === 'MESSAGE_MALFORMED';
 
-describe('what a native worker says', () => {
-  it('is read member by member; what is not known is left out', () => {
+describe('a message of a native worker', () => {
+  it('is parsed without its unknown members', () => {
     assert.deepEqual(parseWorkerMessage({ type: 'hello', name: 'access-1', pid: 4711, shoe: 43 }), {
       type: 'hello',
       name: 'access-1',
@@ -26,14 +26,14 @@ describe('what a native worker says', () => {
     });
   });
 
-  it('is refused when a number is none that counts', () => {
+  it('is rejected if a number is not a positive integer', () => {
     for (const id of [0, -1, 1.5, '1', null, undefined, 2 ** 53, Number.NaN]) {
       assert.throws(() => parseWorkerMessage({ type: 'ack', id, generation: 7 }), malformed, String(id));
       assert.throws(() => parseWorkerMessage({ type: 'ack', id: 1, generation: id }), malformed, String(id));
     }
   });
 
-  it('never has a longer reason than a kilobyte, and a short one is kept as it is', () => {
+  it('has a reason of at most a kilobyte, and a short one unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (reason) => {
         const bounded = boundReason(reason);
@@ -43,22 +43,22 @@ describe('what a native worker says', () => {
     );
   });
 
-  it('comes under a name that is safe in a log and a path', () => {
+  it('has a name that is safe in a log and a path', () => {
     for (const name of ['a', 'access-worker.js', 'A_1']) assert.ok(isWorkerName(name));
     for (const name of ['', '.a', '-a', 'a/b', 'a b', 'a\n', 'a#2', 'ä', 1])
       assert.equal(isWorkerName(name), false);
   });
 });
 
-describe('what the agent says', () => {
+describe('a message of the agent', () => {
   const message = { type: 'generation', id: 3, generation: 7, path: '/policy/generations/7' };
 
-  it('is a generation, or something of a newer agent', () => {
+  it('is a generation, or of an unknown type of a newer agent', () => {
     assert.deepEqual(parseAgentMessage({ ...message, note: 'x' }), message);
     assert.equal(parseAgentMessage({ type: 'weather' }), undefined);
   });
 
-  it('is refused when a member is wrong', () => {
+  it('is rejected if a member is wrong', () => {
     for (const change of [{ type: 1 }, { id: 0 }, { generation: '7' }, { path: 'policy' }, { path: 7 }]) {
       assert.throws(() => parseAgentMessage({ ...message, ...change }), malformed, JSON.stringify(change));
     }

@@ -13,7 +13,7 @@ import {
 const malformed = (error: unknown): boolean => isWritError(error) && error.code === 'MESSAGE_MALFORMED';
 
 describe('lines of a socket', () => {
-  it('are put together again however the bytes were cut', () => {
+  it('are assembled from pieces of any size', () => {
     fc.assert(
       fc.property(
         fc.array(fc.dictionary(fc.string(), fc.string()), { maxLength: 5 }),
@@ -32,7 +32,7 @@ describe('lines of a socket', () => {
     );
   });
 
-  it('keep nothing of the caller: a chunk may be written over afterwards', () => {
+  it('are copied, so that the caller may reuse a chunk', () => {
     const reader = createLineReader();
     const chunk = Buffer.from('{"a":');
     assert.deepEqual(reader.push(chunk), []);
@@ -40,7 +40,7 @@ describe('lines of a socket', () => {
     assert.deepEqual(reader.push(Buffer.from('1}\n')), [{ a: 1 }]);
   });
 
-  it('over 64 kB are refused on both sides, also before their newline came', () => {
+  it('are rejected over 64 kB on both sides, also before their line break', () => {
     const long = { text: 'x'.repeat(maxSocketLineBytes) };
     assert.throws(() => encodeLine(long), malformed);
     const reader = createLineReader();
@@ -49,7 +49,7 @@ describe('lines of a socket', () => {
     assert.throws(() => createLineReader().push(Buffer.from(`${JSON.stringify(long)}\n`)), malformed);
   });
 
-  it('of exactly 64 kB pass', () => {
+  it('are accepted with exactly 64 kB', () => {
     const message = { text: 'x'.repeat(maxSocketLineBytes - '{"text":""}'.length) };
     assert.deepEqual(createLineReader().push(Buffer.from(encodeLine(message))), [message]);
   });
@@ -68,12 +68,12 @@ describe('lines of a socket', () => {
 });
 
 describe('the greeting', () => {
-  it('carries the version', () => {
+  it('has the version', () => {
     const [hello] = createLineReader().push(Buffer.from(helloLine('0.1.0')));
     assert.deepEqual(parseHello(hello!), { version: '0.1.0' });
   });
 
-  it('of another protocol is refused', () => {
+  it('is rejected for another protocol', () => {
     for (const message of [
       {},
       { writ: 2, version: '9' },

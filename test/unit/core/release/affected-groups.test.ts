@@ -35,7 +35,7 @@ describe('the changed paths', () => {
     ]);
   });
 
-  it('are none for what only a stamp changed, and are those whose source is another', () => {
+  it('are none if only a stamp changed, and are those with another source', () => {
     const stampedAs = (content: number): Stamped => {
       const digest = `sha256:${String(content).repeat(64)}` as Digest;
       return { source: digest, stamps: [{ path: 'zone', length: 1, digest, at: [] }] };
@@ -48,7 +48,7 @@ describe('the changed paths', () => {
     assert.deepEqual(changedPaths(before, only('x', manifest({ zone: 2, same: 2 }))), ['x:zone', 'x:same']);
   });
 
-  it('of a bundle that comes or goes are all of its paths', () => {
+  it('are all paths of an added or removed bundle', () => {
     const all = manifest({ a: 1, 'b/c': 1 });
     assert.deepEqual(changedPaths(new Map(), only('x', all)), ['x:a', 'x:b/c']);
     assert.deepEqual(changedPaths(only('x', all), new Map()), ['x:a', 'x:b/c']);
@@ -57,7 +57,7 @@ describe('the changed paths', () => {
   });
 });
 
-describe('a group is concerned', () => {
+describe('a group is affected', () => {
   const both = ['access', 'dns-edge'];
   const cases: readonly (readonly [
     string,

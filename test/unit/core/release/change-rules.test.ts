@@ -38,7 +38,7 @@ function rules(before: Sizes, after: Sizes, bounds = defaults): ChangeExcess['ru
 }
 
 describe('excessOfChange', () => {
-  it('lets half of the files and half of the bytes go, and not one more', () => {
+  it('permits the removal of half of the files and half of the bytes, and not of one more', () => {
     assert.deepEqual(rules(many(10, 100), many(5, 100)), []);
     assert.deepEqual(rules(many(10, 100), { ...many(4, 100), f9: 0 }), ['bytes-removed']);
     assert.deepEqual(rules({ a: 200 }, { a: 100 }), []);
@@ -46,17 +46,17 @@ describe('excessOfChange', () => {
     assert.deepEqual(rules(many(11, 100), { ...many(5, 100), big: 600 }), ['files-removed']);
   });
 
-  it('counts a file that got another name as removed', () => {
+  it('counts a renamed file as removed', () => {
     assert.deepEqual(rules({ a: 10, b: 10, c: 10 }, { a: 10, x: 10, y: 10 }), ['files-removed']);
   });
 
-  it('names an empty bundle alone, whatever bound is given', () => {
+  it('names only an empty bundle, for each bound', () => {
     const bounds = { maxRemovedPercent: 100 };
     assert.deepEqual(rules({ a: 5, b: 2000 }, { a: 0, b: 0 }, bounds), ['bundle-empty']);
     assert.deepEqual(rules({ a: 5 }, {}, bounds), ['bundle-empty']);
   });
 
-  it('names a file of over a kilobyte that becomes empty, whatever bound is given', () => {
+  it('names a file of over a kilobyte that becomes empty, for each bound', () => {
     const bounds = { maxRemovedPercent: 100 };
     assert.deepEqual(rules({ a: 1001, b: 9000 }, { a: 0, b: 9000 }, bounds), ['file-emptied']);
     assert.deepEqual(rules({ a: 1000, b: 9000 }, { a: 0, b: 9000 }, bounds), []);
@@ -79,7 +79,7 @@ describe('excessOfChange', () => {
     assert.deepEqual(rules({ a: 10 }, { a: 8, b: 1, c: 1 }, bounds), ['files-added']);
   });
 
-  it('lets a bundle without bytes or files grow to any size', () => {
+  it('permits any growth of a bundle without bytes or files', () => {
     const bounds = { maxRemovedPercent: 0, maxGrowthPercent: 0 };
     assert.deepEqual(rules({}, { a: 10 }, bounds), []);
     assert.deepEqual(rules({ a: 0 }, { a: 10 }, bounds), []);
@@ -107,7 +107,7 @@ const bounds = fc.record({
 const sum = (tree: Sizes): number => Object.values(tree).reduce((total, size) => total + size, 0);
 
 describe('every bound', () => {
-  it('accepts a tree that is the same', () => {
+  it('accepts an unchanged tree', () => {
     fc.assert(
       fc.property(sizes, bounds, (same, given) => {
         assert.deepEqual(rules(same, same, given), []);
@@ -115,7 +115,7 @@ describe('every bound', () => {
     );
   });
 
-  it('is exceeded exactly where exact fractions say so', () => {
+  it('is exceeded exactly as with exact fractions', () => {
     fc.assert(
       fc.property(sizes, sizes, bounds, (before, after, given) => {
         const [files, bytes] = [Object.keys(before).length, sum(before)];
@@ -139,7 +139,7 @@ describe('every bound', () => {
     );
   });
 
-  it('accepts what a narrower one accepts', () => {
+  it('accepts each change that a lower bound accepts', () => {
     fc.assert(
       fc.property(sizes, sizes, percent, percent, (before, after, one, other) => {
         const [narrow, wide] = [Math.min(one, other), Math.max(one, other)];

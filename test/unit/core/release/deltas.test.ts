@@ -10,13 +10,13 @@ const delta = (letter: string, length: number) => ({ from: digest(letter), lengt
 describe('usableDelta', () => {
   const deltas = [delta('a', 50), delta('b', 30), delta('c', 10)];
 
-  it('is the smallest of those whose base is there', () => {
+  it('is the smallest one with an available base', () => {
     const bases = new Set([digest('a'), digest('b')]);
     assert.deepEqual(usableDelta(deltas, bases, 100), deltas[1]);
     assert.deepEqual(usableDelta(deltas, new Set([digest('a')]), 100), deltas[0]);
   });
 
-  it('is none where no base is there, or none saves a byte', () => {
+  it('is undefined without an available base, or if none saves a byte', () => {
     assert.equal(usableDelta(deltas, new Set([digest('d')]), 100), undefined);
     assert.equal(usableDelta(deltas, new Set([digest('a')]), 50), undefined);
     assert.deepEqual(usableDelta(deltas, new Set([digest('a')]), 51), deltas[0]);

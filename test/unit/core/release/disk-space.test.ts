@@ -19,12 +19,12 @@ const free = (changes: Partial<FreeSpace> = {}): FreeSpace => ({
   ...changes,
 });
 
-describe('the room that a release needs', () => {
-  it('is, before its archive is fetched, the archive, a tree of its size, and the manifest', () => {
+describe('the space that a release needs', () => {
+  it('includes the archive, a tree of its size and the manifest before the fetch', () => {
     assert.deepEqual(spaceForArchive(1000, 30), { bytes: 2030, inodes: 16 });
   });
 
-  it('is, when its manifest is read, whole blocks for every file and directory', () => {
+  it('includes whole blocks for each file and directory in the manifest', () => {
     const files = ['a', 'd/b', 'd/e/c'].map((path) => manifestFile({ path, content: 'x' }));
     // Three files and three directories of a block each, and a name for every file.
     assert.deepEqual(spaceForTree({ files }, 4096), { bytes: 6 * 4096 + 3 * 64, inodes: 6 + 16 });
@@ -33,7 +33,7 @@ describe('the room that a release needs', () => {
     assert.deepEqual(spaceForTree({ files: [] }, 512), { bytes: 512, inodes: 17 });
   });
 
-  it('adds up', () => {
+  it('is the sum of its parts', () => {
     assert.deepEqual(addSpace({ bytes: 1, inodes: 2 }, { bytes: 3, inodes: 4 }), { bytes: 4, inodes: 6 });
   });
 });
@@ -54,7 +54,7 @@ describe('a shortage', () => {
     });
   }
 
-  it('is over when there is as much as was needed, of what was short', () => {
+  it('ends when the missing space is free', () => {
     assert.equal(hasGrown({ unit: 'bytes', needed: 1_000_000 }, free()), true);
     assert.equal(hasGrown({ unit: 'bytes', needed: 1_000_001 }, free()), false);
     assert.equal(hasGrown({ unit: 'inodes', needed: 1001 }, free()), false);

@@ -114,7 +114,7 @@ describe('judgeEntryPath refuses', () => {
 });
 
 describe('judgeKeptPath', () => {
-  it('forgives what shows nothing, in a policy that was accepted before that was a rule, and nothing else', () => {
+  it('accepts only invisible characters in addition, in a policy that older versions accepted', () => {
     assert.deepEqual(judgeKeptPath('b\ufe0f', limits), { kind: 'accepted', path: 'b\ufe0f' });
     assert.equal(judgeKeptPath('b\u200b', limits).kind, 'refused');
     assert.equal(judgeKeptPath('../b', limits).kind, 'refused');
@@ -145,11 +145,11 @@ describe('any accepted path', () => {
     );
   });
 
-  it('is judged alike as text and as bytes', () => {
+  it('has the same verdict as text and as bytes', () => {
     fc.assert(
       fc.property(nasty, (parts) => {
         const path = parts.join('');
-        // Bytes cannot say lone surrogates: encoding makes U+FFFD of them, which is refused as well.
+        // UTF-8 cannot represent lone surrogates: encoding converts them to U+FFFD, which is rejected too.
         assert.equal(judge(path).kind, judge(Buffer.from(path)).kind);
       }),
       { numRuns: 2000 },
@@ -166,21 +166,21 @@ describe('createPathSet', () => {
     });
   };
 
-  it('takes files beside and below each other', () => {
+  it('accepts files in one directory and in nested directories', () => {
     assert.deepEqual(rulesOf('a', 'b/c', 'b/d', 'b/e/f'), ['ok', 'ok', 'ok', 'ok']);
   });
-  it('takes names that differ by what shows nothing for one', () => {
+  it('rejects names that differ only in invisible characters', () => {
     assert.deepEqual(rulesOf('a/b\u3164.txt', 'a/b\ufe0f.txt'), ['ok', 'twin']);
     assert.deepEqual(rulesOf('b\u115f/c', 'b/d'), ['ok', 'twin']);
   });
-  it('refuses the same path twice', () => {
+  it('rejects the same path twice', () => {
     assert.deepEqual(rulesOf('b/c', 'b/c'), ['ok', 'duplicate']);
   });
-  it('refuses a file where a directory is needed, and the reverse', () => {
+  it('rejects a file in place of a directory, and the reverse', () => {
     assert.deepEqual(rulesOf('a/b', 'a'), ['ok', 'file-over-directory']);
     assert.deepEqual(rulesOf('a', 'a/b/c'), ['ok', 'directory-over-file']);
   });
-  it('refuses twins by case, compatibility and folding, of files and of directories', () => {
+  it('rejects paths that differ only by case, compatibility or folding, of files and of directories', () => {
     assert.deepEqual(rulesOf('Zone', 'zone'), ['ok', 'twin']);
     assert.deepEqual(rulesOf('straße', 'STRASSE'), ['ok', 'twin']);
     assert.deepEqual(rulesOf('ﬁle', 'file'), ['ok', 'twin']);
@@ -188,7 +188,7 @@ describe('createPathSet', () => {
     assert.deepEqual(rulesOf('A', 'a/y'), ['ok', 'twin']);
     assert.deepEqual(rulesOf('\u212b', '\u00c5'), ['ok', 'twin']);
   });
-  it('tells long paths apart by all of their text, and knows their twins', () => {
+  it('distinguishes long paths by their whole text, and finds their folded duplicates', () => {
     const long = 'rules/'.repeat(20);
     assert.deepEqual(rulesOf(`${long}a`, `${long}b`), ['ok', 'ok']);
     assert.deepEqual(rulesOf(`${long}a`, `${long}A`), ['ok', 'twin']);

@@ -17,8 +17,8 @@ function take(deltas: readonly DeltaInfo[] | undefined, ...lengths: number[]): n
   return deltaToTake(deltas, { from: digest('a'), kept: kept(...lengths), archiveBytes: 100 })?.length;
 }
 
-describe('the delta that a host takes', () => {
-  it('is the one from its base, and from no other', () => {
+describe('the delta that a host fetches', () => {
+  it('starts from its base, and from no other', () => {
     assert.equal(take([delta('b', 5), delta('a', 7)]), 7);
     assert.equal(take([delta('b', 5)]), undefined);
     assert.equal(take(undefined), undefined);
@@ -29,12 +29,12 @@ describe('the delta that a host takes', () => {
     assert.equal(take([delta('a', 100)]), undefined);
   });
 
-  it('makes with those before it no more bytes than an archive has', () => {
+  it('has, with those before it, at most the bytes of the archive', () => {
     assert.equal(take([delta('a', 40)], 30, 30), 40);
     assert.equal(take([delta('a', 41)], 30, 30), undefined);
   });
 
-  it('is the last of a bounded row', () => {
+  it('is the last of a bounded chain', () => {
     const full = Array.from({ length: maxKeptDeltas }, () => 1);
     assert.equal(take([delta('a', 1)], ...full.slice(1)), 1);
     assert.equal(take([delta('a', 1)], ...full), undefined);

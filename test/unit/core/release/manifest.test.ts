@@ -35,7 +35,7 @@ function rows(manifest: Manifest): Record<string, unknown>[] {
 const sample: Manifest = { files: [file('a'), file('b "quoted"', 'x', true), file('views/eu.yaml')] };
 
 describe('encodeManifest', () => {
-  it('gives the canonical JSON of the format', () => {
+  it('returns the canonical JSON of the format', () => {
     const expected = canonicalBytes({ files: rows(sample), writ: 1 });
     assert.equal(encodeManifest(sample).toString(), expected.toString());
   });
@@ -51,7 +51,7 @@ describe('encodeManifest', () => {
 });
 
 describe('parseManifest', () => {
-  it('reads what encodeManifest wrote', () => {
+  it('parses the output of encodeManifest', () => {
     assert.deepEqual(parseManifest(encodeManifest(sample), limits), sample);
     assert.deepEqual(parseManifest(encodeManifest({ files: [] }), limits), { files: [] });
   });
@@ -105,14 +105,14 @@ describe('parseManifest', () => {
       assert.throws(() => parseManifest(encodeManifest(sample), tight), { code: 'ARCHIVE_LIMIT' });
     });
   }
-  it('takes exactly the limit', () => {
+  it('accepts exactly the limit', () => {
     const two = { files: sample.files.slice(0, 2) };
     assert.deepEqual(parseManifest(encodeManifest(two), small), two);
   });
 });
 
-describe('a manifest that somebody bent', () => {
-  it('is refused, or is the one form of what was read', () => {
+describe('a manifest with a changed byte', () => {
+  it('is rejected, or is the canonical form of its content', () => {
     const whole = encodeManifest(sample);
     const bend = fc.tuple(
       fc.nat(whole.length),
@@ -129,7 +129,7 @@ describe('a manifest that somebody bent', () => {
     );
   });
 
-  it('says which version it has where that is all that is wrong', () => {
+  it('has its version in the error if only that is wrong', () => {
     const later = Buffer.from('{"files":[],"writ":2}');
     assert.throws(
       () => parseManifest(later, limits),
@@ -137,7 +137,7 @@ describe('a manifest that somebody bent', () => {
     );
   });
 
-  it('is read no further than its first mistake', () => {
+  it('is parsed only up to its first error', () => {
     const one = encodeManifest(sample).toString();
     const judged: string[] = [];
     const judge: typeof judgeEntryPath = (path, given) => {
@@ -149,7 +149,7 @@ describe('a manifest that somebody bent', () => {
     assert.deepEqual(judged, ['a']);
   });
 
-  it('is read no further than the files that it may have', () => {
+  it('is parsed only up to the limit of files', () => {
     const judged: string[] = [];
     const judge: typeof judgeEntryPath = (path, given) => {
       judged.push(Buffer.from(path).toString());
@@ -172,7 +172,7 @@ describe('manifestDigest', () => {
 });
 
 describe('diffManifests', () => {
-  it('tells added, removed and changed files apart', () => {
+  it('distinguishes added, removed and changed files', () => {
     const before = { files: [file('gone'), file('mode'), file('same'), file('text', '1')] };
     const after = { files: [file('mode', 'mode', true), file('new'), file('same'), file('text', '2')] };
     assert.deepEqual(diffManifests(before, after), {

@@ -1,4 +1,4 @@
-// The signed words about one release: they survive the way to the metadata and back, and nothing odd gets in.
+// The signed description of a release: it is unchanged after encoding and parsing, and invalid members are rejected.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -31,14 +31,14 @@ describe('the deltas of a release', () => {
   const row = { from: 'cd'.repeat(32), length: 188, sha256: 'ef'.repeat(32) };
   const delta = { from: other, length: 188, digest: digestFromHex('ef'.repeat(32)) as Digest };
 
-  it('are written and read back, with what later publishers add to them left out', () => {
+  it('are encoded and parsed, without the members of later publishers', () => {
     const custom = encodeReleaseInfo({ ...release, deltas: [delta] });
     assert.deepEqual(custom['deltas'], [row]);
     assert.deepEqual(parse({ deltas: [{ ...row, window: 3 }] }).deltas, [delta]);
     assert.equal('deltas' in parse({}), false);
   });
 
-  it('are at most eight, each with a base of its own', () => {
+  it('are at most eight, each with another base', () => {
     const rows = Array.from({ length: 9 }, (_, index) => ({ ...row, from: `${index}`.repeat(64) }));
     assert.equal(parse({ deltas: rows.slice(0, 8) }).deltas?.length, 8);
     throwsCode('TARGET_MALFORMED', () => parse({ deltas: rows }));
@@ -66,7 +66,7 @@ describe('the deltas of a release', () => {
 });
 
 describe('a release', () => {
-  it('is written as the metadata has it', () => {
+  it('is encoded as the metadata contains it', () => {
     assert.deepEqual(encodeReleaseInfo(release), {
       bundle: 'dns-edge',
       channel: 'stable',
@@ -78,7 +78,7 @@ describe('a release', () => {
     });
   });
 
-  it('is read back as it was written', () => {
+  it('is parsed as it was encoded', () => {
     const serial = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
     const releases = fc.record(
       {
@@ -101,7 +101,7 @@ describe('a release', () => {
     );
   });
 
-  it('names the release that it corrects, which is below it', () => {
+  it('names the release that it corrects, which has a lower serial', () => {
     assert.equal(encodeReleaseInfo({ ...release, fixes: 6 })['fixes'], 6);
     assert.equal(parse({ fixes: 6 }).fixes, 6);
     throwsCode('TARGET_MALFORMED', () => parse({ fixes: 7 }));
@@ -109,7 +109,7 @@ describe('a release', () => {
     assert.equal('fixes' in encodeReleaseInfo(release), false);
   });
 
-  it('may carry members of a later publisher', () => {
+  it('may have members of a later publisher', () => {
     assert.deepEqual(parse({ notes: 'later' }), release);
   });
 });
@@ -151,25 +151,25 @@ describe('a release that is refused', () => {
     }
   });
 
-  it('does not get its members from the prototype', () => {
+  it('has no members of the prototype', () => {
     const inherited = Object.create(encodeReleaseInfo(release));
     throwsCode('TARGET_MALFORMED', () => parseReleaseInfo({ writ: inherited }, 'x'));
   });
 });
 
 describe('parseIsoTime', () => {
-  it('reads UTC with and without milliseconds', () => {
+  it('parses UTC with and without milliseconds', () => {
     assert.equal(parseIsoTime('2026-11-01T12:00:00Z'), Date.UTC(2026, 10, 1, 12));
     assert.equal(parseIsoTime('2026-11-01T12:00:00.250Z'), Date.UTC(2026, 10, 1, 12) + 250);
     assert.equal(parseIsoTime('2028-02-29T00:00:00Z'), Date.UTC(2028, 1, 29));
   });
 
-  it('reads every time that JavaScript writes', () => {
+  it('parses each time that JavaScript writes', () => {
     const times = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
     fc.assert(fc.property(times, (ms) => assert.equal(parseIsoTime(new Date(ms).toISOString()), ms)));
   });
 
-  it('refuses days and hours that do not exist, other zones, and loose forms', () => {
+  it('rejects days and hours that do not exist, other zones, and incomplete forms', () => {
     const bad = [
       '2026-02-30T00:00:00Z',
       '2026-11-01T24:00:00Z',

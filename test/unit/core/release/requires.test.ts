@@ -13,20 +13,20 @@ import { writVersion } from '../../../../src/core/version.js';
 const many = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `f-${String(index).padStart(3, '0')}`);
 
-describe('what a release requires', () => {
-  it('is read as it is written: ascending, each name once', () => {
+describe('the required features of a release', () => {
+  it('are parsed as they are encoded: ascending, each name once', () => {
     const requires = canonicalRequires(['waves-1', 'brake-2', 'waves-1']);
     assert.deepEqual(requires, ['brake-2', 'waves-1']);
     assert.deepEqual(parseRequires(requires), requires);
     assert.equal(canonicalRequires([]), undefined);
   });
 
-  it('has at most sixteen names', () => {
+  it('are at most sixteen names', () => {
     assert.equal(parseRequires(many(maxRequires))?.length, 16);
     assert.equal(parseRequires(many(maxRequires + 1)), undefined);
   });
 
-  it('has names of 1 to 64 characters that any version of Writ can read', () => {
+  it('have names of 1 to 64 characters that each version of Writ can read', () => {
     for (const name of ['a', 'waves-1', '2-phase', 'a.b', 'x'.repeat(64)]) assert.ok(isFeature(name), name);
     const bad = ['', '-a', '.a', 'Waves', 'a b', 'a_b', 'a/b', 'a\n', 'ä', 'x'.repeat(65), 7, null, ['a']];
     for (const name of bad) {
@@ -44,7 +44,7 @@ describe('what a release requires', () => {
     ['names in another order', ['waves-1', 'brake-1']],
   ];
   for (const [name, value] of malformed) {
-    it(`is malformed with ${name}`, () => {
+    it(`are malformed with ${name}`, () => {
       assert.equal(parseRequires(value), undefined);
     });
   }
@@ -55,12 +55,12 @@ describe('a release that requires features', () => {
   const judge = (requires: readonly string[], known?: readonly string[]) =>
     judgeRequires({ ...release, requires }, known);
 
-  it('is taken where each is known, and where none is required', () => {
+  it('is accepted if each is known, and if none is required', () => {
     assert.equal(judge(['brake-1', 'waves-1'], ['waves-1', 'brake-1', 'other']), undefined);
     assert.equal(judgeRequires(release), undefined);
   });
 
-  it('waits where one is not known, and the facts say which, and who knows what', () => {
+  it('waits if one is not known, with the unknown and the known features in the facts', () => {
     const error = judge(['brake-1', 'waves-1'], ['brake-1']);
     assert.deepEqual([error?.code, error?.kind], ['REQUIRES_UNKNOWN', 'deferred']);
     assert.deepEqual(error?.facts, {
@@ -73,7 +73,7 @@ describe('a release that requires features', () => {
     assert.match(error?.hint ?? '', /^Upgrade Writ on this host/);
   });
 
-  it('is judged by what this Writ knows where nothing else is said', () => {
+  it('is compared with the features of this version by default', () => {
     assert.equal(judge(['no-such-feature'])?.code, 'REQUIRES_UNKNOWN');
     if (knownFeatures.length > 0) assert.equal(judge(knownFeatures), undefined);
   });

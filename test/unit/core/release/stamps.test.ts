@@ -33,7 +33,7 @@ const release: ReleaseInfo = {
 const row = { path: 'block.rpz', length: 9, sha256: 'c'.repeat(64), serials: [40], sources: [3] };
 
 describe('stamps', () => {
-  it('are signed beside the manifest, and read as they were written', () => {
+  it('are signed in addition to the manifest, and parsed as they were encoded', () => {
     const writ = encodeReleaseInfo(release);
     assert.deepEqual([writ['source'], writ['stamps']], ['b'.repeat(64), [row]]);
     assert.deepEqual(parseReleaseInfo({ writ }, 'x'), release);
@@ -75,12 +75,12 @@ describe('stamps', () => {
     });
   }
 
-  it('as many as may be are read', () => {
+  it('are parsed up to their limit', () => {
     const rows = Array.from({ length: maxStamps }, (_, at) => ({ ...row, path: `f${at}` }));
     assert.equal(parseStamps('b'.repeat(64), rows)?.stamps.length, maxStamps);
   });
 
-  it('give the manifest back that the tree had, and leave every other file as it is', () => {
+  it('restore the manifest of the tree before, and change no other file', () => {
     const file = { path: 'block.rpz', sizeBytes: 12, digest: digestOf('d'), executable: true };
     const other = { path: 'other', sizeBytes: 1, digest: digestOf('e'), executable: false };
     assert.deepEqual(unstamped({ files: [file, other] }, release.stamped?.stamps).files, [
@@ -89,7 +89,7 @@ describe('stamps', () => {
     ]);
   });
 
-  it('name a tree by what it was before; a tree without any by what it is', () => {
+  it('name a tree by its manifest before the stamps, and a tree without stamps by its manifest', () => {
     assert.equal(sourceName(release), 'b'.repeat(16));
     const { stamped: _, ...plain } = release;
     assert.equal(sourceName(plain), 'a'.repeat(16));

@@ -54,7 +54,7 @@ const one = tarEntry({ path: 'a', content: 'hello' });
 const long = `${'ü'.repeat(60)}/${'x'.repeat(120)}`;
 
 describe('createTarReader', () => {
-  it('tells path, mode, content and end of each file', () => {
+  it('calls the visitor with path, mode, content and end of each file', () => {
     const tar = Buffer.concat([
       one,
       tarEntry({ path: 'b/c', content: '', mode: 0o755 }),
@@ -68,7 +68,7 @@ describe('createTarReader', () => {
     ]);
   });
 
-  it('sees the same whatever pieces the bytes come in', () => {
+  it('has the same result for pieces of any size', () => {
     const tar = Buffer.concat([
       one,
       paxEntry([['path', long]]),
@@ -105,7 +105,7 @@ describe('createTarReader', () => {
     assert.equal(read(Buffer.concat([entry, endOfArchive]))[0]?.path, 'some/prefix/a');
   });
 
-  it('takes zeros behind the end up to a tape record', () => {
+  it('accepts zeros after the end up to a tape record', () => {
     assert.equal(read(Buffer.concat([one, endOfArchive, Buffer.alloc(8192)])).length, 1);
     assertMalformed(Buffer.concat([one, endOfArchive, Buffer.alloc(10_752)]));
   });
@@ -118,7 +118,7 @@ describe('createTarReader', () => {
     assertMalformed(Buffer.concat([one, Buffer.alloc(1030)]));
   });
 
-  it('refuses data behind the end, and behind half an end', () => {
+  it('rejects data after the end, and after one end block', () => {
     assertMalformed(Buffer.concat([one, endOfArchive, Buffer.from('x')]));
     assertMalformed(Buffer.concat([one, endOfArchive, one, endOfArchive]));
     assertMalformed(Buffer.concat([one, Buffer.alloc(512), one, endOfArchive]));
@@ -158,7 +158,7 @@ describe('createTarReader', () => {
     assertMalformed(Buffer.concat([tarEntry({ path: 'a', link: 'b' }), endOfArchive]), 'ENTRY_REFUSED');
   });
 
-  it('takes the old type of a file', () => {
+  it('accepts the old type of a file', () => {
     assert.equal(read(Buffer.concat([tarEntry({ path: 'a', type: '\0' }), endOfArchive])).length, 1);
   });
 
@@ -192,7 +192,7 @@ describe('createTarReader', () => {
     assertMalformed(Buffer.concat([one, paxEntry([['path', 'b']]), endOfArchive]));
   });
 
-  it('takes path, size and time from a PAX header', () => {
+  it('reads path, size and time from a PAX header', () => {
     const pax = paxEntry([
       ['path', 'from pax'],
       ['size', '5'],
@@ -220,7 +220,7 @@ describe('createTarReader', () => {
     assert.throws(() => reader.write(one), refusal);
   });
 
-  it('never fails but with a code, whatever the bytes', () => {
+  it('throws only errors with a code, for any bytes', () => {
     const tar = Buffer.concat([paxEntry([['path', long]]), one, endOfArchive]);
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(tar.length - 1), fc.nat(255)), { maxLength: 6 }), (changes) => {

@@ -13,8 +13,8 @@ const state = [ledgerSchema, refusalsSchema, installIdSchema, ...fleetSchemas];
 const ours = [configSchema, ...driverKinds.map(driverSchemaOf), ...state];
 const other = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
 
-describe('a schema of ours', () => {
-  it('has a validator that the build has made, whose code is that of no other', () => {
+describe('a schema of Writ', () => {
+  it('has a unique validator that the build compiled', () => {
     const keys = ours.map(schemaKey);
     assert.deepEqual(
       keys.filter((key) => validators[key] === undefined),
@@ -24,7 +24,7 @@ describe('a schema of ours', () => {
     for (const schema of ours) assert.equal(validatorOf(schema), validators[schemaKey(schema)]);
   });
 
-  it('that the build did not know is judged all the same', () => {
+  it('is checked even if the build did not compile it', () => {
     assert.equal(validators[schemaKey(other)], undefined);
     assert.deepEqual([validatorOf(other)({ a: 1 }), validatorOf(other)({ a: 'x' })], [true, false]);
     const changed = { ...configSchema, required: ['repository', 'bundles', 'host'] };
@@ -32,7 +32,7 @@ describe('a schema of ours', () => {
     assert.deepEqual([validatorOf(configSchema)(file), validatorOf(changed)(file)], [true, false]);
   });
 
-  it('is kept to by the quick validator as by the one that names every mistake', () => {
+  it('has the same verdict of the quick validator and of the one that lists all errors', () => {
     const files: readonly unknown[] = [
       null,
       [],
@@ -49,7 +49,7 @@ describe('a schema of ours', () => {
     }
   });
 
-  it('names every mistake, with the words and the schema that it breaks', () => {
+  it('lists all errors, with their messages and the violated schema', () => {
     const found = everyMistake(other, { a: 'x' });
     assert.deepEqual(
       found.map(({ instancePath, keyword, message }) => [instancePath, keyword, message]),

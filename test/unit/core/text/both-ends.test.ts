@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { bothEndsOfLines, bothEndsOfText } from '../../../../src/core/text/both-ends.js';
 
-describe('both ends of what was printed', () => {
-  it('are all of it where that is short enough', () => {
+describe('both ends of an output', () => {
+  it('are the whole output if it is short enough', () => {
     assert.deepEqual(bothEndsOfLines(['a', 'b', 'c'], 3), ['a', 'b', 'c']);
     assert.equal(bothEndsOfText('abc', 3), 'abc');
   });
 
-  it('are the first few lines and the last ones, with how many are left out', () => {
+  it('are the first few lines and the last ones, with the number of omitted lines', () => {
     const lines = Array.from({ length: 100 }, (_, at) => `line ${at}`);
     assert.deepEqual(bothEndsOfLines(lines, 6), [
       ...['line 0', 'line 1', '(94 more lines)'],
@@ -17,7 +17,7 @@ describe('both ends of what was printed', () => {
     assert.deepEqual(bothEndsOfLines(['a', 'b', 'c'], 2), ['(1 more line)', 'b', 'c']);
   });
 
-  it('are characters where that is what is counted, and never more', () => {
+  it('are at most as many characters as given', () => {
     const text = bothEndsOfText(`begin${'x'.repeat(10_000)}the error`, 2000);
     assert.ok(text.length <= 2000 && text.length > 1990, String(text.length));
     assert.match(text, /^begin.*\n\(\d+ more characters\)\n.*the error$/);

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/core/text/canonical-json.js';
 
 describe('canonicalJson', () => {
-  it('sorts names, drops white space, and escapes only quote and backslash', () => {
+  it('sorts names, removes white space, and escapes only quote and backslash', () => {
     const value = { b: [1, null, true], a: 'x"\\\n\u00e9', '': {} };
     assert.equal(canonicalJson(value), '{"":{},"a":"x\\"\\\\\n\u00e9","b":[1,null,true]}');
     assert.equal(canonicalBytes('\u00e9').toString('hex'), '22c3a922');
@@ -28,7 +28,7 @@ describe('canonicalJson', () => {
     );
   });
 
-  it('does not depend on the order in which members were written', () => {
+  it('does not depend on the order of members', () => {
     fc.assert(
       fc.property(
         fc.dictionary(

@@ -24,7 +24,7 @@ describe('findGlobProblem', () => {
   const refused: Readonly<Record<string, RegExp>> = {
     '*a*a*a*a*b': /5 stars in one segment; at most 4/,
     'x/*a*a*a*a*b/y': /5 stars in one segment/,
-    // Within the bound of each segment; each way of the first is tried with each of the second.
+    // Within the bound of each segment, but each match of the first is tried with each of the second.
     '*a*a*a*a/*a*a*a*b': /too many stars/,
     '**/a/**/b/**/c/**/d/**/e': /too many stars/,
     '(a+)+b': /repeats a group/,

@@ -17,7 +17,7 @@ function isJson(text: string): boolean {
 }
 
 describe('scanJson', () => {
-  it('finds nothing in what JSON.parse takes', () => {
+  it('finds no error in text that JSON.parse accepts', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), (text) => {
         const pretty = JSON.stringify(JSON.parse(text), null, 2);
@@ -37,7 +37,7 @@ describe('scanJson', () => {
     }
   });
 
-  it('finds a mistake wherever JSON.parse does', () => {
+  it('finds an error wherever JSON.parse does', () => {
     const alphabet = fc.constantFrom(...'{}[]",:0123.-eE+ \n\\utrfalsn'.split(''));
     fc.assert(
       fc.property(fc.string({ unit: alphabet, maxLength: 12 }), (text) => {
@@ -65,7 +65,7 @@ describe('scanJson', () => {
     ["['a']", 1],
   ];
   for (const [text, offset] of places) {
-    it(`says where the mistake in ${JSON.stringify(text)} is`, () => {
+    it(`returns the position of the error in ${JSON.stringify(text)}`, () => {
       assert.deepEqual(
         problems(text).map((problem) => problem.offset),
         [offset],
@@ -73,7 +73,7 @@ describe('scanJson', () => {
     });
   }
 
-  it('finds every member that is there twice, also when written differently', () => {
+  it('finds each duplicate member, also with other escapes', () => {
     assert.deepEqual(
       problems('{"a":1,"b":{"x":1,"\\u0078":2},"a":3}').map(({ offset }) => offset),
       [18, 30],
@@ -85,20 +85,20 @@ describe('scanJson', () => {
     assert.equal(problems(text).length, 6);
   });
 
-  it('refuses depth without end before the stack does', () => {
+  it('rejects deep nesting before the stack overflows', () => {
     assert.equal(problems('['.repeat(10) + ']'.repeat(10)).length, 0);
     assert.equal(problems('['.repeat(12) + ']'.repeat(12)).length, 1);
     assert.equal(problems('['.repeat(1_000_000)).length, 1);
   });
 
-  it('says where wanted values begin', () => {
+  it('returns the positions of requested values', () => {
     const text = '{"a/b": [1, {"~": true}], "c": 2}';
     const wanted = new Set(['', '/a~1b/1/~0', '/a~1b/0', '/c', '/none']);
     const { offsets } = scanJson(text, { maxDepth: 10, maxContainers: 100, maxProblems: 5, wanted });
     assert.deepEqual(Object.fromEntries(offsets), { '': 0, '/a~1b/0': 9, '/a~1b/1/~0': 18, '/c': 31 });
   });
 
-  it('is bounded in objects and arrays, and takes exactly the bound', () => {
+  it('limits the number of objects and arrays, and accepts exactly the bound', () => {
     const count = (text: string): number =>
       scanJson(text, { maxDepth: 10, maxContainers: 3, maxProblems: 5 }).problems.length;
     assert.equal(count('[{},[]]'), 0);

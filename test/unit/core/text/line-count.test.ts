@@ -24,7 +24,7 @@ function linesOf(text: string): string[] {
 }
 
 describe('countLineChanges', () => {
-  it('counts lines that came and went, and not those that moved', () => {
+  it('counts added and removed lines, and not moved ones', () => {
     assert.deepEqual(count('a\nb\nc\n', 'c\na\nx\ny\n'), { added: 2, removed: 1 });
     assert.deepEqual(count('a\na\nb\n', 'a\nb\nb\n'), { added: 1, removed: 1 });
     assert.deepEqual(count('', 'a\n\n'), { added: 2, removed: 0 });
@@ -32,16 +32,16 @@ describe('countLineChanges', () => {
     assert.deepEqual(count('', ''), { added: 0, removed: 0 });
   });
 
-  it('counts a last line that lost its line feed as another one', () => {
+  it('counts a last line without its line feed as another line', () => {
     assert.deepEqual(count('a\nb\n', 'a\nb'), { added: 1, removed: 1 });
   });
 
-  it('counts nothing in what has a zero byte', () => {
+  it('is undefined for content with a zero byte', () => {
     assert.equal(count('a\n', 'a\0\n'), undefined);
     assert.equal(count('\0', 'a\n'), undefined);
   });
 
-  it('counts as a slow and exact count does', () => {
+  it('matches a slow and exact count', () => {
     const text = fc
       .array(fc.constantFrom('a', 'b', 'ab', 'ba', '', 'abc', ' a', 'a '), { maxLength: 30 })
       .chain((lines) => fc.constantFrom(lines.join('\n'), lines.map((line) => `${line}\n`).join('')));
@@ -52,7 +52,7 @@ describe('countLineChanges', () => {
     );
   });
 
-  it('tells a million similar lines apart', () => {
+  it('distinguishes a million similar lines', () => {
     const lines = Array.from({ length: 1_000_000 }, (_, index) => `${index}\n`);
     const other = [...lines.slice(0, 999_999), 'other\n'];
     assert.deepEqual(count(lines.join(''), other.join('')), { added: 1, removed: 1 });

@@ -204,7 +204,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-describe('sixteen times as much', () => {
+describe('sixteen times the input', () => {
   for (const [name, { of, read, count }] of Object.entries(cases)) {
     it(`of ${name} takes no square of the time`, () => {
       assertNoSquare(count, (parts) => {
@@ -214,7 +214,7 @@ describe('sixteen times as much', () => {
     });
   }
 
-  it('of work that takes a square is seen', () => {
+  it('detects quadratic work', () => {
     // As long as the square of its parts says, by the clock that is read.
     const cpuMs = (): number => Object.values(process.cpuUsage()).reduce((sum, us) => sum + us, 0) / 1000;
     const spend = (ms: number): void => {

@@ -25,7 +25,7 @@ const signable = fc.letrec<{ value: JsonValue }>((tie) => ({
 })).value;
 
 describe('parseStrictJson', () => {
-  it('reads what JSON.stringify writes, whatever the white space', () => {
+  it('parses the output of JSON.stringify, with any white space', () => {
     fc.assert(
       fc.property(signable, fc.constantFrom(0, 2, '\t'), (value, space) => {
         const text = JSON.stringify(value, null, space);
@@ -35,7 +35,7 @@ describe('parseStrictJson', () => {
     );
   });
 
-  it('takes nothing that JSON.parse refuses', () => {
+  it('accepts no text that JSON.parse rejects', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -63,13 +63,13 @@ describe('parseStrictJson', () => {
     );
   });
 
-  it('refuses the second of two members with one name, also where one is escaped', () => {
+  it('rejects a duplicate member, also with other escapes', () => {
     assert.match(refused('{"a":1,"a":2}'), /duplicate/);
     assert.match(refused('{"a":1,"\\u0061":2}'), /duplicate/);
     assert.match(refused('{"x":{"__proto__":1,"__proto__":2}}'), /duplicate/);
   });
 
-  it('gives objects without a prototype: no name is special', () => {
+  it('returns objects without a prototype, so that no name is special', () => {
     const result = parse('{"__proto__":{"polluted":1},"constructor":2}');
     assert.ok(result.kind === 'value');
     const value = result.value as Record<string, unknown>;
@@ -114,7 +114,7 @@ describe('parseStrictJson', () => {
     assert.equal(refused(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])), 'not UTF-8');
   });
 
-  it('is bounded in depth, and takes exactly the bound', () => {
+  it('limits the depth, and accepts exactly the bound', () => {
     const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
     assert.equal(parse(nested(65)).kind, 'value');
     assert.match(refused(nested(66)), /deep/);
@@ -122,13 +122,13 @@ describe('parseStrictJson', () => {
     assert.equal(parseStrictJson(Buffer.from('[[]]'), { maxDepth: 0 }).kind, 'refused');
   });
 
-  it('is bounded in objects and arrays, and takes exactly the bound', () => {
+  it('limits the number of objects and arrays, and accepts exactly the bound', () => {
     const list = (count: number): string => `[${'{},'.repeat(count - 1)}{}]`.padEnd(16_000);
     assert.equal(parse(list(1999)).kind, 'value');
     assert.match(refused(list(2000)), /too many objects/);
   });
 
-  it('is bounded in members, and takes exactly the bound', () => {
+  it('limits the number of members, and accepts exactly the bound', () => {
     const member = (index: number): string => `"${index.toString(36).padStart(3, '0')}":1`;
     const object = (count: number): string =>
       `{${Array.from({ length: count }, (_, index) => member(index)).join(',')}}`;
@@ -137,7 +137,7 @@ describe('parseStrictJson', () => {
     assert.equal(beyond.kind === 'refused' && beyond.reason, 'too many members');
   });
 
-  it('says where', () => {
+  it('returns the position of the error', () => {
     const result = parse('{"a": 1, "b": x}');
     assert.ok(result.kind === 'refused');
     assert.equal(result.offset, 14);

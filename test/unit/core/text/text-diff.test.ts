@@ -7,7 +7,7 @@ const bounds = { maxLines: 100, maxLineCharacters: 20 };
 const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
 describe('the difference of two texts', () => {
-  it('is the lines that went and came, with three around them', () => {
+  it('contains the removed and added lines, with three lines of context', () => {
     const before = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
     const after = ['a', 'b', 'c', 'd', 'E', 'f', 'g', 'h', 'i', 'j', 'k'];
     assert.deepEqual(diffTexts(text(before), text(after), bounds), {
@@ -16,7 +16,7 @@ describe('the difference of two texts', () => {
     });
   });
 
-  it('leaves out what is far from a change', () => {
+  it('omits lines that are far from a change', () => {
     const before = Array.from({ length: 30 }, (_, index) => `line ${index}`);
     const after = before.map((line, index) => (index === 2 || index === 25 ? `${line}!` : line));
     const { lines } = diffTexts(text(before), text(after), bounds)!;
@@ -27,11 +27,11 @@ describe('the difference of two texts', () => {
     assert.equal(lines.length, 2 + 7 + 8);
   });
 
-  it('tells a text that does not end its last line', () => {
+  it('marks a last line without a line feed', () => {
     assert.deepEqual(diffTexts('a\n', 'a', bounds)?.lines, ['@@ -1 +1 @@', '-a', '+a (no end of line)']);
   });
 
-  it('is cut in lines and in their length', () => {
+  it('is limited in lines and in their length', () => {
     const { lines, leftOut } = diffTexts('', text(Array.from({ length: 9 }, () => 'x'.repeat(99))), {
       ...bounds,
       maxLines: 4,
@@ -40,13 +40,13 @@ describe('the difference of two texts', () => {
     assert.equal(leftOut, 6);
   });
 
-  it('is none where too little is common', () => {
+  it('is undefined if the texts have too little in common', () => {
     const many = (word: string): string =>
       text(Array.from({ length: 400 }, (_, index) => `${word} ${index}`));
     assert.equal(diffTexts(many('a'), many('b'), bounds), undefined);
   });
 
-  it('leads from the one to the other, by the fewest lines', () => {
+  it('produces the second text from the first, with the fewest lines', () => {
     const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 4 });
     fc.assert(
       fc.property(lines, lines, (before, after) => {

@@ -19,7 +19,7 @@ const dataOf = (text: string): unknown => {
 };
 
 describe('yamlData', () => {
-  it('makes plain data', () => {
+  it('returns plain data', () => {
     assert.deepEqual(dataOf('a: [1, 2.5, x, "1", true, null, ~, {}]\nb:\n'), {
       a: [1, 2.5, 'x', '1', true, null, null, {}],
       b: null,
@@ -27,7 +27,7 @@ describe('yamlData', () => {
     assert.equal(dataOf(''), null);
   });
 
-  it('names members by what their keys say', () => {
+  it('names members by the values of their keys', () => {
     assert.deepEqual(dataOf('1: a\ntrue: b\n? &k e\n: f\n'), {
       '1': 'a',
       true: 'b',
@@ -36,18 +36,18 @@ describe('yamlData', () => {
     assert.deepEqual(dataOf('- &k e: 1\n- *k\n'), [{ e: 1 }, 'e']);
   });
 
-  it('takes a name like any other for one', () => {
+  it('treats __proto__ as a name like any other', () => {
     const data = dataOf('__proto__: {polluted: true}\nconstructor: 1\n') as object;
     assert.deepEqual(Object.keys(data), ['__proto__', 'constructor']);
     assert.equal(Object.getPrototypeOf(data), Object.prototype);
   });
 
-  it('refuses a second key of one name, whatever its type', () => {
+  it('rejects a duplicate key, whatever its type', () => {
     for (const text of ['a: 1\na: 2\n', '1: a\n"1": b\n', '{a: 1, b: {c: 1, c: 2}}', '~: 1\n"": 2\n'])
       assert.equal(read(text), 'mistakes', text);
   });
 
-  it('refuses a second key of one name that has an anchor, or is an alias', () => {
+  it('rejects a duplicate key that has an anchor or is an alias', () => {
     for (const text of [
       '&a k: 1\n&b k: 2\n',
       '&a k: 1\nk: 2\n',
@@ -57,16 +57,16 @@ describe('yamlData', () => {
       assert.equal(read(text), 'mistakes', text);
   });
 
-  it('follows an alias to the last anchor of its name before it', () => {
+  it('resolves an alias to the last anchor of its name before it', () => {
     assert.deepEqual(dataOf('- &a 1\n- *a\n- &a {b: 2}\n- *a\n'), [1, 1, { b: 2 }, { b: 2 }]);
   });
 
-  it('refuses an alias of nothing, of what comes later, and of what it stands in', () => {
+  it('rejects an alias of an unknown anchor, of a later one, and of an enclosing one', () => {
     for (const text of ['- *a\n', '- *a\n- &a 1\n', '&a [*a]\n'])
       assert.deepEqual(read(text), { kind: 'aliases' }, text);
   });
 
-  it('refuses aliases that multiply, by all that they stand for', () => {
+  it('rejects aliases that expand to too many values', () => {
     const line = (index: number): string => `- &a${index} [${`*a${index - 1},`.repeat(9)}]\n`;
     const laughs = `- &a0 [lol]\n${[1, 2, 3, 4, 5, 6, 7, 8, 9].map(line).join('')}`;
     assert.deepEqual(read(laughs), { kind: 'aliases' });
@@ -75,7 +75,7 @@ describe('yamlData', () => {
     assert.deepEqual(read(`${large}- *a\n- *a\n- *a\n`), { kind: 'aliases' });
   });
 
-  it('refuses aliases that put one in the other without end', () => {
+  it('rejects aliases that nest too deeply', () => {
     const nested = (depth: number, inner: string): string => '['.repeat(depth) + inner + ']'.repeat(depth);
     const text = (depth: number): string => `- &a ${nested(150, '')}\n- ${nested(depth, '*a')}\n`;
     assert.equal((read(text(49)) as YamlData).kind, 'data');

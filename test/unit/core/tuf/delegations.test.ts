@@ -18,7 +18,7 @@ function changed(change: (delegations: Loose) => void, name?: string) {
 }
 
 describe('the delegations of a targets file', () => {
-  it('are read in their order, with what is optional absent', () => {
+  it('are read in order, with optional members absent', () => {
     const { signed, name } = changed(() => undefined)();
     assert.equal(name, 'targets');
     const roles = signed.delegations?.roles ?? [];
@@ -32,7 +32,7 @@ describe('the delegations of a targets file', () => {
     assert.equal(Object.getPrototypeOf(signed.delegations?.keys), null);
   });
 
-  it('may be absent, or name nobody', () => {
+  it('may be absent or empty', () => {
     const signed = { ...repository.targets, delegations: undefined };
     const bytes = Buffer.from(JSON.stringify({ signatures: [], signed }));
     assert.equal(parseEnvelope(bytes, 'targets').signed.delegations, undefined);
@@ -40,7 +40,7 @@ describe('the delegations of a targets file', () => {
     assert.deepEqual(none.signed.delegations?.roles, []);
   });
 
-  it('keep members that nobody knows', () => {
+  it('keep unknown members', () => {
     const file = changed((delegations) => Object.assign(delegations.roles[0], { 'x-note': 'hello' }))();
     assert.match(Buffer.from(file.signedBytes).toString(), /"x-note":"hello"/);
   });
@@ -96,7 +96,7 @@ describe('the delegations of a targets file', () => {
     });
   }
 
-  it('do not let JSON twins decide who may sign', () => {
+  it('are rejected with duplicate JSON members', () => {
     const text = JSON.stringify({ signatures: [], signed: repository.targets });
     const twins = text.replace('"threshold":1', '"threshold":2,"threshold":1');
     assert.notEqual(twins, text);
@@ -105,7 +105,7 @@ describe('the delegations of a targets file', () => {
 });
 
 describe('names of delegated roles', () => {
-  it('may be anything that is not the name of a top-level role', () => {
+  it('may be any text except the name of a top-level role', () => {
     for (const name of [
       'team',
       '..',
@@ -130,7 +130,7 @@ describe('names of delegated roles', () => {
     }
   });
 
-  it('become file names that stay in their directory and never become one another', () => {
+  it('become unique file names inside their directory', () => {
     const names = [
       'a/b',
       'a%2Fb',

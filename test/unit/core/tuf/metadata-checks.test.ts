@@ -14,7 +14,7 @@ function hintFor(name: string): string | undefined {
 }
 
 describe('requireFresh', () => {
-  it('names the command that helps: it is another one for who publishes, serves, or holds the root', () => {
+  it('names the command for the publisher, the server or the holders of the root keys', () => {
     assert.match(hintFor('root') ?? '', /`writ root rotate`/);
     for (const role of ['timestamp', 'snapshot']) assert.match(hintFor(role) ?? '', /`writ refresh`/);
     assert.match(hintFor('targets') ?? '', /`writ sign --role targets`/);
@@ -27,12 +27,12 @@ describe('requireDigests', () => {
   const hex = (algorithm: string, text: string): string => createHash(algorithm).update(text).digest('hex');
   const judge = (meta: object): void => requireDigests('snapshot', { version: 1, ...meta }, bytes);
 
-  it('holds a file to its length where no digest is named', () => {
+  it('requires the length of a file if no digest is listed', () => {
     judge({ length: 4 });
     for (const length of [3, 5]) throwsCode('METADATA_MIX', () => judge({ length }));
   });
 
-  it('asks every digest that it knows: one that is right is not enough', () => {
+  it('requires each known digest, so that one correct digest is not enough', () => {
     const right = { sha256: hex('sha256', 'four'), sha512: hex('sha512', 'four') };
     judge({ hashes: right });
     for (const name of ['sha256', 'sha512'])
@@ -41,14 +41,14 @@ describe('requireDigests', () => {
 });
 
 describe('isVouchedByRoot', () => {
-  it('gives each root its own word about the same file, in whatever order they are asked', () => {
+  it('has a separate verdict of each root about a file, in any order of calls', () => {
     const repository = new RepositorySimulator({ nowMs: Date.UTC(2026, 10, 1) });
     const first = trustFirstRoot(repository.bootstrapRoot);
     repository.rotate('timestamp');
     const next = trustNextRoot(first, repository.file('2.root.json'));
     const timestamp = recallFile(repository.file('timestamp.json'), 'timestamp');
     assert.ok(timestamp);
-    const said = [first, next, next, first, first].map(({ root }) => isVouchedByRoot(timestamp, root));
-    assert.deepEqual(said, [true, false, false, true, true]);
+    const verdicts = [first, next, next, first, first].map(({ root }) => isVouchedByRoot(timestamp, root));
+    assert.deepEqual(verdicts, [true, false, false, true, true]);
   });
 });

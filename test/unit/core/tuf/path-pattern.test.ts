@@ -67,13 +67,13 @@ describe('matchesPattern', () => {
     );
   });
 
-  it('takes characters at their word', () => {
+  it('matches special characters literally', () => {
     for (const name of ['{a,b}', '!(x)', '#a', '[ab]', 'a\\b', '+(a|b)', '$', '^a']) {
       assert.equal(matchesPattern(name, name), true);
     }
   });
 
-  it('does not explode at patterns made for it', () => {
+  it('is fast for patterns that cause backtracking', () => {
     const text = 'a'.repeat(1024);
     const before = process.cpuUsage();
     assert.equal(matchesPattern(`${'*a'.repeat(2000)}b`, text), false);

@@ -30,7 +30,7 @@ describe('verifySignature', () => {
     assert.equal(verifySignature(key, Buffer.alloc(0), sig), true);
   });
 
-  it('refuses the twin of an Ed25519 signature with S + L', () => {
+  it('rejects the second form of an Ed25519 signature with S + L', () => {
     const { key, secret } = makeKey();
     const signature = sign(null, bytes, secret);
     const order = (1n << 252n) + 27742317777372353535851937790883648493n;
@@ -72,7 +72,7 @@ describe('verifySignature', () => {
     assert.equal(verifySignature(smallKey, bytes, signPss(small.privateKey)), false);
   });
 
-  it('never throws: what is no key or no signature does not verify', () => {
+  it('never throws, and rejects invalid keys and signatures', () => {
     const { key, secret } = makeKey();
     const sig = sign(null, bytes, secret).toString('hex');
     for (const wrong of ['', 'zz', sig.slice(2), `${sig}00`, sig.slice(1), `${sig}\n`]) {
@@ -110,7 +110,7 @@ describe('countValidSigners', () => {
   const count = (changes: Partial<Parameters<typeof countValidSigners>[0]>): number =>
     countValidSigners({ keys, role: { keyids, threshold: 2 }, signatures, signedBytes: bytes, ...changes });
 
-  it('counts valid signatures of the keys of the role, and passes over all others', () => {
+  it('counts valid signatures by keys of the role, and ignores all others', () => {
     assert.equal(count({}), 3);
     assert.equal(count({ role: { keyids: keyids.slice(1), threshold: 1 } }), 2);
     const [first, ...rest] = signatures;
@@ -145,7 +145,7 @@ describe('countValidSigners', () => {
     );
   });
 
-  it('takes the id of a key with added members whether or not they were digested', () => {
+  it('accepts the id of a key with additional members, with or without them in the digest', () => {
     const { key, id } = signers[0]!;
     const more = { ...key, keyid_hash_algorithms: ['sha256', 'sha512'] };
     for (const listed of [id, keyId(more)]) {
@@ -193,7 +193,7 @@ describe('one key in several forms', () => {
     assert.equal(count, 1);
   });
 
-  it('takes both of the two ECDSA signatures that differ in the sign of s, and only well-made DER', () => {
+  it('accepts both ECDSA signatures that differ in the sign of s, and only valid DER', () => {
     const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
     const raw = sign('sha256', bytes, { key: privateKey, dsaEncoding: 'ieee-p1363' });
     const r = BigInt(`0x${raw.subarray(0, 32).toString('hex')}`);
@@ -205,7 +205,7 @@ describe('one key in several forms', () => {
     assert.equal(verifySignature(key, bytes, raw.toString('hex')), false);
   });
 
-  it('takes RSA-PSS signatures with a salt of any length, as signers of ten years have written them', () => {
+  it('accepts RSA-PSS signatures with a salt of any length, as different signers write them', () => {
     const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const key = pemKey(rsaPair.publicKey, 'rsa', 'rsassa-pss-sha256');
     for (const saltLength of [32, 20, 0, rsa.RSA_PSS_SALTLEN_MAX_SIGN]) {

@@ -53,7 +53,7 @@ function verdict(it: Site, proof: ReleaseProof): string {
 }
 
 describe('a release by a delegated role still verifies', () => {
-  it('while the role lists it, without a look at the record', () => {
+  it('while the role lists it, without reading the record', () => {
     const it = site();
     const proof = { ...it.proof('dns-team'), metadata: () => assert.fail('the record was read') };
     assert.equal(verdict(it, proof), 'listed');
@@ -126,14 +126,14 @@ describe('a release by a delegated role verifies no more', () => {
     });
   }
 
-  it('when it is listed by a stored file of the role that others have signed', () => {
+  it('when the stored file of the role that lists it has other signers', () => {
     const [it, theirs] = [site(), site()];
     const proof = theirs.proof('dns-team');
     assert.equal(stillVerifies(theirs.set(), proof, theirs.kept).kind, 'verifies');
     assert.equal(stillVerifies(it.set(), proof, theirs.kept).kind, 'untrusted');
   });
 
-  it('when more roles lie on the way to it than any client visits', () => {
+  it('when the search would visit more roles than the bound', () => {
     for (const [count, expected] of [
       [32, 'record'],
       [33, 'untrusted'],

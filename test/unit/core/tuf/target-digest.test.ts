@@ -14,13 +14,13 @@ function judge(hashes: TargetFile['hashes'], bytes: Uint8Array = content): void 
 }
 
 describe('openTargetDigest', () => {
-  it('takes what has every signed digest that is known, and the signed length', () => {
+  it('accepts bytes with each known signed digest and the signed length', () => {
     judge({ sha256: digestOf('sha256') });
     judge({ sha512: digestOf('sha512') });
     judge({ sha256: digestOf('sha256'), sha512: digestOf('sha512'), blake3: 'whatever' });
   });
 
-  it('goes on from where it was copied, by itself', () => {
+  it('continues independently after a copy', () => {
     const hashes = { sha256: digestOf('sha256'), sha512: digestOf('sha512') };
     const digest = openTargetDigest('a/b', { length: content.length, hashes });
     digest.update(content.subarray(0, 5));
@@ -31,7 +31,7 @@ describe('openTargetDigest', () => {
     assert.throws(() => digest.requireSame(), { code: 'DOWNLOAD_TOO_LARGE' });
   });
 
-  it('refuses one digest that differs, whichever it is', () => {
+  it('rejects a difference in any digest', () => {
     const wrong = '00'.repeat(32);
     for (const hashes of [
       { sha256: wrong },
@@ -43,7 +43,7 @@ describe('openTargetDigest', () => {
     }
   });
 
-  it('refuses a changed byte, an early end and a byte too much', () => {
+  it('rejects a changed byte, an early end and an additional byte', () => {
     const hashes = { sha256: digestOf('sha256') };
     const changed = Buffer.from(content);
     changed[3] = 0;
@@ -54,7 +54,7 @@ describe('openTargetDigest', () => {
     });
   });
 
-  it('refuses a target that nobody here could tell from another', () => {
+  it('rejects a target without a known digest', () => {
     for (const hashes of [{}, { md5: 'x' }, Object.create({ sha256: digestOf('sha256') })]) {
       assert.throws(() => judge(hashes), { code: 'TARGET_MALFORMED' });
     }

@@ -48,19 +48,19 @@ function search(graph: Graph, path = 'x'): { asked: string[]; way: string[] | un
 }
 
 describe('searchTarget', () => {
-  it('asks nobody when the top-level targets list the path', () => {
+  it('visits no role if the top-level targets list the path', () => {
     const graph = { targets: { targets: ['x'], roles: [to('A')] } };
     assert.deepEqual(search(graph), { asked: [], way: ['targets'] });
   });
 
-  it('returns the entry with all who vouch for it', () => {
+  it('returns the entry with its chain of delegations', () => {
     const graph = { targets: { roles: [to('A')] }, A: { roles: [to('B')] }, B: { targets: ['x'] } };
     assert.deepEqual(search(graph), { asked: ['targets>A', 'A>B'], way: ['targets', 'A', 'B'] });
     const found = searchTarget(fileOf('targets', { targets: { targets: ['x'] } }), 'x').next();
     assert.deepEqual(found.done && [found.value?.path, found.value?.file.length], ['x', 7]);
   });
 
-  it('goes down before it goes on, in the order of appearance', () => {
+  it('searches depth first, in the order of the delegations', () => {
     const graph = {
       targets: { roles: [to('A'), to('B'), to('C')] },
       A: { roles: [to('D'), to('E')] },
@@ -71,7 +71,7 @@ describe('searchTarget', () => {
     assert.equal(way, undefined);
   });
 
-  it('prefers what comes first over what is nearer', () => {
+  it('prefers an earlier delegation to a shorter chain', () => {
     const graph = {
       targets: { roles: [to('A'), to('B')] },
       A: { roles: [to('C')] },
@@ -81,7 +81,7 @@ describe('searchTarget', () => {
     assert.deepEqual(search(graph).way, ['targets', 'A', 'C']);
   });
 
-  it('ends behind a matching terminating delegation, after its own subtree', () => {
+  it('ends after the subtree of a matching terminating delegation', () => {
     const graph = {
       targets: { roles: [to('A', end), to('B')] },
       A: { roles: [to('C'), to('D')] },
@@ -99,7 +99,7 @@ describe('searchTarget', () => {
     assert.deepEqual(search(graph).asked, ['targets>A', 'A>C']);
   });
 
-  it('passes over terminating delegations that do not speak for the path', () => {
+  it('ignores terminating delegations that do not cover the path', () => {
     const graph = {
       targets: { roles: [to('A', { ...end, paths: ['y'] }), to('B')] },
       B: { targets: ['x'] },
@@ -107,7 +107,7 @@ describe('searchTarget', () => {
     assert.deepEqual(search(graph), { asked: ['targets>B'], way: ['targets', 'B'] });
   });
 
-  it('asks no role whose delegation does not speak for the path, at any level', () => {
+  it('visits no role with a delegation that does not cover the path, at any level', () => {
     const graph = {
       targets: { roles: [to('A', { paths: ['a/*'] })] },
       A: { targets: ['b/x'], roles: [to('B', { paths: ['b/*'] })] },
@@ -117,7 +117,7 @@ describe('searchTarget', () => {
     assert.deepEqual(search(graph, 'a/x'), { asked: ['targets>A'], way: undefined });
   });
 
-  it('visits a role once in a search, however many ways lead to it, and so ends in a circle', () => {
+  it('visits a role once in a search, so that it ends in a circle of delegations', () => {
     const circle = {
       targets: { roles: [to('A')] },
       A: { roles: [to('B'), to('A')] },
@@ -132,13 +132,13 @@ describe('searchTarget', () => {
     assert.deepEqual(search(diamond).asked, ['targets>A', 'A>C', 'targets>B', 'B>D']);
   });
 
-  it('takes names such as constructor for names', () => {
+  it('treats constructor as a name like any other', () => {
     assert.equal(search({ targets: { roles: [] } }, 'constructor').way, undefined);
     const graph = { targets: { roles: [to('__proto__')] } };
     assert.deepEqual(search(graph).asked, ['targets>__proto__']);
   });
 
-  it('asks as many roles as others do, and says so when there are more', () => {
+  it('visits as many roles as other clients do, and throws if there are more', () => {
     const names = Array.from({ length: maxVisitedRoles }, (_, index) => `role-${index}`);
     const last = names.at(-1)!;
     const graph: Graph = { targets: { roles: names.map((name) => to(name)) }, [last]: { targets: ['x'] } };
@@ -152,7 +152,7 @@ describe('searchTarget', () => {
     assert.throws(() => search(deep), { code: 'DELEGATION_LIMIT' });
   });
 
-  it('reads one role of any size and small ones beside it, and says so when the others are too much', () => {
+  it('reads one role of any size and small ones, and throws if the others are too large', () => {
     const graph = (bytes: number): Graph => ({
       targets: { roles: [to('great'), to('a'), to('b')] },
       great: { bytes: 100 * maxOtherBytes },
@@ -173,7 +173,7 @@ describe('matchesPath', () => {
   const role: DelegatedRole = { name: 'bin', keyids: [], threshold: 1 };
   const hex = createHash('sha256').update('a/ä.txt', 'utf8').digest('hex');
 
-  it('goes by the beginnings of the digest of the path', () => {
+  it('matches prefixes of the digest of the path', () => {
     for (const length of [1, 2, 8, 64]) {
       const path_hash_prefixes = ['zz', hex.slice(0, length)];
       assert.equal(matchesPath({ ...role, path_hash_prefixes }, 'a/ä.txt'), true);
@@ -183,7 +183,7 @@ describe('matchesPath', () => {
     assert.equal(matchesPath({ ...role, path_hash_prefixes: [hex.slice(1, 5)] }, 'a/ä.txt'), false);
   });
 
-  it('goes by any of the patterns', () => {
+  it('matches any of the patterns', () => {
     assert.equal(matchesPath({ ...role, paths: ['b/*', 'a/*'] }, 'a/x'), true);
     assert.equal(matchesPath({ ...role, paths: ['b/*'] }, 'a/x'), false);
     assert.equal(matchesPath({ ...role, paths: [] }, 'a/x'), false);
@@ -203,7 +203,7 @@ describe('visitRoles', () => {
     return seen;
   };
 
-  it('visits every role once, whatever paths it may speak for, and ends in a circle', () => {
+  it('visits each role once, whatever paths it covers, also in a circle', () => {
     const graph = {
       targets: { roles: [to('A', { paths: [] }), to('B', end)] },
       A: { roles: [to('C'), to('B')] },
@@ -213,7 +213,7 @@ describe('visitRoles', () => {
     assert.deepEqual(names({}), []);
   });
 
-  it('ends where nobody needs so many', () => {
+  it('throws if there are too many roles', () => {
     const roles = Array.from({ length: maxListedRoles }, (_, index) => to(`r${index}`));
     assert.equal(names({ targets: { roles } }).length, maxListedRoles);
     assert.throws(() => names({ targets: { roles: [...roles, to('more')] } }), { code: 'DELEGATION_LIMIT' });

@@ -46,7 +46,7 @@ function given(change: (repository: RepositorySimulator) => unknown = () => unde
 }
 
 describe('withDelegated', () => {
-  it('holds no more than a bound at a time, and always the last one', () => {
+  it('holds at most the bound, and always the last file', () => {
     const { set, judge } = given();
     const file = (name: string, length: number) => ({ ...judge(), name, bytes: new Uint8Array(length) });
     const names = (held: TrustedSet) => [...(held.delegated?.keys() ?? [])];
@@ -60,7 +60,7 @@ describe('withDelegated', () => {
 });
 
 describe('trustDelegated', () => {
-  it('takes what the snapshot names and the delegator vouches for, under the name of the role', () => {
+  it('accepts a file that the snapshot lists and keys of the delegator sign, by the name of the role', () => {
     const { set, judge, bytes } = given();
     const file = judge();
     assert.deepEqual([file.name, file.role, file.signed.version], ['team', 'targets', 1]);
@@ -118,7 +118,7 @@ describe('trustDelegated', () => {
     });
   }
 
-  it('looks at digest and length before it parses, and at the version after the signatures', () => {
+  it('checks digest and length before it parses, and the version after the signatures', () => {
     const pinned = given();
     throwsCode('METADATA_MIX', () => pinned.judge(Buffer.from('{')));
     throwsCode('METADATA_MIX', () => pinned.judge(Buffer.concat([pinned.bytes, Buffer.from('\n')])));
@@ -133,7 +133,7 @@ describe('trustDelegated', () => {
     throwsCode('SIGNATURE_THRESHOLD', () => named.judge(Buffer.from(forged)));
   });
 
-  it('judges expiry by the clock floor when the clock is behind it', () => {
+  it('checks expiry by the clock floor if the clock is behind it', () => {
     const { judge } = given((repository) => {
       repository.signedOf('team').expires = isoTime(nowMs - dayMs / 2);
       repository.timestamp.writ = { signedAt: isoTime(nowMs) };
@@ -143,7 +143,7 @@ describe('trustDelegated', () => {
 });
 
 describe('delegatedMetaOf', () => {
-  it('refuses a role that the snapshot does not list, by its very name', () => {
+  it('rejects a role that the snapshot does not list by its exact name', () => {
     const { set, wanted } = given();
     assert.equal(delegatedMetaOf(set, wanted.role).version, 1);
     for (const name of ['toString', 'Team', '__proto__', 'targets.json/../team']) {
@@ -151,7 +151,7 @@ describe('delegatedMetaOf', () => {
     }
   });
 
-  it('names the command of the team where the team has not signed', () => {
+  it('names the command of the team if the team has not signed', () => {
     const { set, wanted } = given();
     const { hint } = throwsCode('METADATA_MIX', () =>
       delegatedMetaOf(set, { ...wanted.role, name: 'dns-team' }),
@@ -163,7 +163,7 @@ describe('delegatedMetaOf', () => {
 describe('keptDelegated', () => {
   const never = (): undefined => undefined;
 
-  it('finds the file in the set or in the store, and asks nobody about its expiry', () => {
+  it('finds the file in the set or in the store, whether or not it has expired', () => {
     const { set, wanted, bytes, judge } = given();
     assert.equal(keptDelegated(set, wanted, never), undefined);
     assert.equal(keptDelegated(set, wanted, () => bytes)?.name, 'team');
@@ -178,7 +178,7 @@ describe('keptDelegated', () => {
     throwsCode('METADATA_EXPIRED', () => requireFreshDelegated(set, file, nowMs + 366 * dayMs));
   });
 
-  it('leaves out what is damaged, another version, or of another delegator', () => {
+  it('ignores a file that is damaged, of another version, or of another delegator', () => {
     const { set, wanted, bytes, repository, judge } = given();
     const known = withDelegated(set, judge());
     const strangers = { ...wanted.role, keyids: ['00'], threshold: 1 };

@@ -41,7 +41,7 @@ function meaning(set: TrustedSet): string {
 }
 
 describe('trusted set', () => {
-  it('refuses any change of any byte of any file, or it changes nothing that is acted on', () => {
+  it('rejects any change of a byte, unless it changes no content that is used', () => {
     const expected = meaning(follow(files));
     const roles = fc.constantFrom('root', 'timestamp', 'snapshot', 'targets');
     fc.assert(
@@ -73,7 +73,7 @@ describe('trusted set', () => {
     }
   });
 
-  it('changes no set: a refused file leaves what was trusted as it was', () => {
+  it('never changes the trusted set when it rejects a file', () => {
     const set = follow(files);
     const before = meaning(set);
     throwsCode('METADATA_MALFORMED', () => trustTimestamp(set, Buffer.from('{}'), nowMs));
@@ -81,7 +81,7 @@ describe('trusted set', () => {
     assert.equal(trustTimestamp(set, files.timestamp, nowMs), set);
   });
 
-  it('recalls what was stored without asking for its expiry, and leaves out what is damaged or unsigned', () => {
+  it('recalls stored files whether or not they have expired, and leaves out damaged and unsigned ones', () => {
     const root = trustNextRoot(trustFirstRoot(repository.bootstrapRoot), files.root);
     const whole = recallFiles(root, files);
     assert.equal(meaning(whole), meaning(follow(files)));
@@ -91,7 +91,7 @@ describe('trusted set', () => {
     assert.equal(recallFiles(root, { targets: stranger.file('1.targets.json') }).targets, undefined);
   });
 
-  it('treats a step out of turn as a bug, not as trust', () => {
+  it('throws INTERNAL for a step in the wrong order', () => {
     const set = trustFirstRoot(repository.bootstrapRoot);
     throwsCode('INTERNAL', () => trustSnapshot(set, files.snapshot, nowMs));
     throwsCode('INTERNAL', () => trustTargets(set, files.targets, nowMs));

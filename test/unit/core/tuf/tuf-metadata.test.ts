@@ -68,21 +68,21 @@ describe('parseEnvelope', () => {
     });
   }
 
-  it('takes the short form of the specification version', () => {
+  it('accepts the short form of the specification version', () => {
     for (const spec of ['1.0', '1.0.0', '1.0.34']) {
       const bytes = changed('targets', (signed) => Object.assign(signed, { spec_version: spec }));
       assert.equal(parseEnvelope(bytes, 'targets').signed.spec_version, spec);
     }
   });
 
-  it('takes a root without consistent_snapshot, and refuses one where it is no boolean', () => {
+  it('accepts a root without consistent_snapshot, and rejects one if it is no boolean', () => {
     const bytes = changed('root', (signed) => delete signed.consistent_snapshot);
     assert.equal(parseEnvelope(bytes, 'root').signed.consistent_snapshot, undefined);
     const wrong = changed('root', (signed) => Object.assign(signed, { consistent_snapshot: 'false' }));
     assert.equal(refusedMember('root', wrong), 'consistent_snapshot');
   });
 
-  it('refuses a root whose roles or keys are incomplete', () => {
+  it('rejects a root with incomplete roles or keys', () => {
     const cases: [string, (signed: Loose) => void][] = [
       ['roles.snapshot', (signed) => delete signed.roles.snapshot],
       ['roles.root.threshold', (signed) => Object.assign(signed.roles.root, { threshold: 0 })],
@@ -112,7 +112,7 @@ describe('parseEnvelope', () => {
     }
   });
 
-  it('takes a timestamp of another publisher', () => {
+  it('accepts a timestamp of another publisher', () => {
     assert.equal(
       parseEnvelope(
         changed('timestamp', (signed) => delete signed.writ),
@@ -142,7 +142,7 @@ describe('parseEnvelope', () => {
     }
   });
 
-  it('takes 64 signatures, and not one more: each costs a look at the whole file', () => {
+  it('accepts at most 64 signatures, because each is verified over the whole file', () => {
     const { targets } = repository;
     const of = (count: number) =>
       Array.from({ length: count }, (_, at) => ({ keyid: String(at), sig: '00' }));
@@ -150,7 +150,7 @@ describe('parseEnvelope', () => {
     assert.equal(refusedMember('targets', encodeEnvelope(of(65), targets)), 'signatures');
   });
 
-  it('refuses a key id that signs twice, and signatures that are none', () => {
+  it('rejects a key id that signs twice, and malformed signatures', () => {
     const { targets } = repository;
     const twice = [
       { keyid: 'a', sig: '00' },
@@ -165,7 +165,7 @@ describe('parseEnvelope', () => {
     }
   });
 
-  it('refuses a file that is made to fill the memory, and takes the densest one that says something', () => {
+  it('rejects a file that would exhaust the memory, and accepts the densest real one', () => {
     for (const unit of ['{}', '[]', '{"":0}']) {
       const many = `{"x":[${`${unit},`.repeat(100_000).slice(0, -1)}]}`;
       assert.match(String(refusedMember('targets', Buffer.from(many))), /too many/);

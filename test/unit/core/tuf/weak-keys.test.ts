@@ -31,7 +31,7 @@ function ed25519(hex: string): MetadataKey {
 }
 
 describe('an Ed25519 key of small order', () => {
-  it('is nobody: signatures that need no secret do not count, whatever they sign', () => {
+  it('never counts as a signer, because its signatures need no secret', () => {
     for (const hex of smallOrder) {
       for (let message = 0; message < 32; message += 1) {
         // S = 0 and R = -kA: no secret is asked for, and one R in eight at the latest fits.
@@ -46,7 +46,7 @@ describe('an Ed25519 key of small order', () => {
     }
   });
 
-  it('adds nothing to a threshold, and is no key to a publisher', () => {
+  it('does not count for a threshold, and is rejected by a publisher', () => {
     const honest = makeKey();
     const bytes = Buffer.from('policy');
     const weak = ed25519(`01${'00'.repeat(31)}`);
@@ -60,14 +60,14 @@ describe('an Ed25519 key of small order', () => {
     assert.equal(publicKeyIdentity(weak), undefined);
   });
 
-  it('is told from every other key by its number alone', () => {
+  it('is recognized by its number alone', () => {
     for (const hex of smallOrder) assert.equal(isWeakEd25519(Buffer.from(hex, 'hex')), true, hex);
     for (let times = 0; times < 20; times += 1) {
       assert.equal(isWeakEd25519(Buffer.from(makeKey().key.keyval.public, 'hex')), false);
     }
   });
 
-  it('and so is a second way to write a key: it could be counted twice', () => {
+  it('is rejected as a second encoding of a key is, which could count twice', () => {
     // y = 3 is a point of the curve, and so is what is written as the prime and 3.
     assert.equal(isWeakEd25519(Buffer.from(`f0${'ff'.repeat(30)}7f`, 'hex')), true);
     assert.equal(isWeakEd25519(Buffer.from(`03${'00'.repeat(31)}`, 'hex')), false);
@@ -75,7 +75,7 @@ describe('an Ed25519 key of small order', () => {
 });
 
 describe('an RSA key with the exponent 1', () => {
-  it('is nobody: the padded digest alone would be a signature', () => {
+  it('never counts as a signer, because the padded digest alone would be a signature', () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const bytes = Buffer.from('policy');
     const options = { key: privateKey, padding: rsa.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
