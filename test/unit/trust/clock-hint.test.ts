@@ -16,7 +16,7 @@ import { sampleRepository } from '../../kit/repository/sample-repository.js';
 const dayMs = 86_400_000;
 
 describe('expired metadata', () => {
-  it('names the clock first where the clock is 400 days ahead of the server', async () => {
+  it('names the clock first if it is 400 days ahead of the server', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await repository.publish({ a: 'x' });
@@ -41,7 +41,7 @@ describe('expired metadata', () => {
     );
   });
 
-  it('is named alone where it has expired by the time of the server too, or the server sent none', () => {
+  it('is reported without the clock if it has expired by the time of the server too, or if the server sent none', () => {
     const error = new WritError('METADATA_EXPIRED', 'root expired', { facts: { expiredForMs: 2 * dayMs } });
     assert.equal(withClock(error, undefined), error);
     assert.equal(withClock(error, 2 * dayMs - 1), error);

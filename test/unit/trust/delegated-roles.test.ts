@@ -81,7 +81,7 @@ describe('a delegated role', () => {
     assert.deepEqual(lookAt(bench.trust), before);
   });
 
-  it('is fetched again when the snapshot names another one, and when the kept file is damaged', async () => {
+  it('is fetched again when the snapshot lists another version, and when the stored file is damaged', async () => {
     using bench = await withRole('team');
     await bench.client.find('team/file');
     bench.repository.signedOf('team').version = 2;
@@ -98,7 +98,7 @@ describe('a delegated role', () => {
     }
   });
 
-  it('has a plain name where snapshots are not consistent', async () => {
+  it('has a name without version if snapshots are not consistent', async () => {
     using bench = await withRole('team', { consistent: false });
     assert.equal((await bench.client.find('team/file'))?.archivePath, 'targets/team/file');
     assert.deepEqual(bench.asked(), ['team.json']);
@@ -121,7 +121,7 @@ describe('a delegated role', () => {
     assert.ok(await bench.client.find('team/file'));
   });
 
-  it('needs the threshold of this very delegator, also where it is kept from another one', async () => {
+  it('needs the threshold of its own delegator, also if it was stored for another one', async () => {
     using bench = trustBench();
     const { repository } = bench;
     const other = makeKeys(1);
@@ -144,7 +144,7 @@ describe('a delegated role', () => {
     assert.ok(await bench.client.find('a/file'));
   });
 
-  it('is refused below the threshold, expired, and not even asked for when the snapshot leaves it out', async () => {
+  it('is refused below the threshold and when expired, and not requested if the snapshot does not list it', async () => {
     const keys = makeKeys(2);
     using bench = await withRole('team', {}, { keys, threshold: 2 });
     bench.repository.signers.set('team', keys.slice(0, 1));
@@ -167,7 +167,7 @@ describe('a delegated role', () => {
     assert.deepEqual(without.asked(), []);
   });
 
-  it('is judged at the time of the refresh before, and at the time of now by a process that has not refreshed', async () => {
+  it('is checked at the time of the last refresh, and at the current time by a process that has not refreshed', async () => {
     using bench = await withRole('team');
     bench.repository.signedOf('team').expires = isoTime(bench.clock.nowMs() + dayMs);
     bench.repository.signedOf('team').version = 2;
@@ -181,7 +181,7 @@ describe('a delegated role', () => {
     await rejectsCode('METADATA_EXPIRED', bench.client.find('team/file'));
   });
 
-  it('is passed over in the store when no snapshot names it any more', async () => {
+  it('is ignored in the store when no snapshot lists it any more', async () => {
     using bench = await withRole('team');
     await bench.client.find('team/file');
     bench.repository.targets.delegations = { keys: {}, roles: [] };
@@ -235,7 +235,7 @@ describe('a read of the trust store', () => {
 });
 
 describe('list', () => {
-  it('has every role, and of their targets those that a search finds with them', async () => {
+  it('has each role, and the targets of it that a search finds in the role', async () => {
     using bench = await withRole('team', {}, { threshold: 1 });
     const { repository } = bench;
     repository.delegate('team', { name: 'deep', paths: ['team/*'] });
@@ -274,7 +274,7 @@ describe('list', () => {
     await rejectsCode('METADATA_MISSING', bench.client.list());
   });
 
-  it('ends where the searches for its paths take more than a minute', async () => {
+  it('throws if the searches for its paths take more than a minute', async () => {
     using bench = trustBench();
     for (const name of ['a', 'b', 'c']) bench.repository.addTarget(name, content);
     bench.repository.publish();

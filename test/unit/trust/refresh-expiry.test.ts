@@ -79,7 +79,7 @@ describe('refresh: expiry and the clock', () => {
       behind.warnings.map(({ code, facts }) => [code, facts.behindMs]),
       [['CLOCK_BEHIND', 375 * dayMs]],
     );
-    // On the host's own clock this snapshot would still have years to live.
+    // By the clock of the host this snapshot would be valid for years.
     repository.snapshot.expires = isoTime(startMs + 10 * dayMs);
     repository.bumpSnapshot();
     await assert.rejects(client.refresh(), { code: 'METADATA_EXPIRED' });

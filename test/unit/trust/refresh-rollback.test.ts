@@ -69,7 +69,7 @@ describe('refresh: rollback', () => {
 });
 
 describe('refresh: recovery from fast-forward', () => {
-  it('forgets a timestamp of a stolen key, and its clock floor, when that key is rotated', async () => {
+  it('deletes a timestamp of a stolen key, and its clock floor, when that key is rotated', async () => {
     const { client, repository, clock } = bench();
     repository.timestamp.version = 1_000_000;
     repository.timestamp.writ = { signedAt: isoTime(startMs + 5 * dayMs) };
@@ -86,7 +86,7 @@ describe('refresh: recovery from fast-forward', () => {
     assert.equal(clock.nowMs(), startMs);
   });
 
-  it('forgets a snapshot of a stolen key, in the timestamp too, when only the snapshot key is rotated', async () => {
+  it('deletes a snapshot of a stolen key, and the timestamp, when only the snapshot key is rotated', async () => {
     const { client, repository } = bench();
     repository.snapshot.version = 1_000_000;
     repository.writeSnapshot();
@@ -114,7 +114,7 @@ describe('refresh: recovery from fast-forward', () => {
     assert.equal((await restart().refresh()).roles.snapshot.version, 2);
   });
 
-  it('lets targets go back after a fast-forward, when snapshot keys are rotated', async () => {
+  it('accepts older targets after a fast-forward, when snapshot keys are rotated', async () => {
     const { client, repository } = bench();
     repository.targets.version = 1_000_000;
     repository.writeTargets();

@@ -128,7 +128,7 @@ describe('refresh: the chain of roots', () => {
     await assert.rejects(client.refresh(), { code: 'METADATA_MIX' });
   });
 
-  it('passes an expired root in between, and stops at an expired final one before asking for a timestamp', async () => {
+  it('accepts an expired intermediate root, and stops at an expired final one before it requests a timestamp', async () => {
     const { client, repository } = bench();
     const lives = repository.root.expires;
     repository.root.expires = isoTime(startMs - dayMs);
@@ -150,7 +150,7 @@ describe('refresh: the chain of roots', () => {
     assert.equal(version(client, 'root'), 4);
   });
 
-  it('stops after as many roots as the bound allows, keeps them, and goes on in the next refresh', async () => {
+  it('stops after as many roots as the bound allows, keeps them, and continues in the next refresh', async () => {
     const { client, repository } = bench({}, { ...defaultMetadataLimits, maxRootRotations: 3 });
     for (let count = 0; count < 5; count += 1) repository.bumpRoot();
     await assert.rejects(client.refresh(), { code: 'ROOT_CHAIN_TOO_LONG' });

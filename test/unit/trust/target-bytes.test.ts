@@ -7,7 +7,7 @@ import { trustBench } from '../../kit/trust/trust-bench.js';
 const content = Buffer.alloc(3000, 'x');
 
 describe('a target of any publisher', () => {
-  it('is found and brought wherever it is listed, under whatever name', async () => {
+  it('is found and downloaded in each role that lists it, with any name', async () => {
     using bench = trustBench();
     const { repository } = bench;
     repository.delegate('targets', { name: 'team', paths: ['team/*'] });
@@ -21,7 +21,7 @@ describe('a target of any publisher', () => {
     assert.equal(repository.files.get('targets/x'), undefined);
   });
 
-  it('is held to its signed length and digest', async () => {
+  it('must have its signed length and digest', async () => {
     using bench = trustBench();
     const { repository } = bench;
     repository.addTarget('file', content);
@@ -38,7 +38,7 @@ describe('a target of any publisher', () => {
     }
   });
 
-  it('is refused when it is not listed, or has no digest known here', async () => {
+  it('is refused when it is not listed, or has no known digest', async () => {
     using bench = trustBench();
     const { repository } = bench;
     repository.addTarget('md5', content, { digests: ['md5'] });

@@ -104,7 +104,7 @@ describe('a repository of @tufjs/models that delegates', () => {
   }
 });
 
-/** New and old clients of tuf-js get every archive that the live targets list, byte for byte. */
+/** New and old clients of tuf-js get each archive that the current targets list, byte for byte. */
 class Readers {
   readonly #dir: TempDir;
   readonly #repository: SampleRepository;

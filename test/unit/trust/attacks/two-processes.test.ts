@@ -62,7 +62,7 @@ function startPuller({ name, dir, fatalOperation }: PullerOptions): Puller {
       lock.release();
       console.log(versions[1]);
     }`);
-  // One that dies has nothing to say.
+  // A killed process has no output.
   firstLine.catch(() => undefined);
   let end: string | null | undefined;
   let version = 0;

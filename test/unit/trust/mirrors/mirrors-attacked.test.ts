@@ -1,4 +1,4 @@
-// Mirrors that lie, withhold or show an old view, while another one is honest.
+// Mirrors that send wrong or old files, or withhold files, while another one is honest.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
@@ -131,7 +131,7 @@ describe('attack: a malicious mirror blocks updates', () => {
     );
   });
 
-  it('and cannot take back its files: the next mirror continues from them', async () => {
+  it('and cannot revert its files: the next mirror continues from them', async () => {
     const { client, a, b, repository, upload, store } = await bench();
     repository.rotate('timestamp');
     repository.publish();

@@ -26,7 +26,7 @@ describe('mirrors: a refresh', () => {
     ]);
   });
 
-  it('goes on at the next one when the first is down, with the whole order of requests', async () => {
+  it('continues at the next one when the first is down, with all requests in order', async () => {
     const { client, a, b, repository, upload } = await bench();
     repository.publish();
     upload(b);
@@ -45,7 +45,7 @@ describe('mirrors: a refresh', () => {
     ]);
   });
 
-  it('remembers the ETag of each mirror apart', async () => {
+  it('stores the ETag of each mirror separately', async () => {
     const { client, a, b, clock } = await bench();
     a.fault = down();
     await client.refresh();
@@ -158,7 +158,7 @@ describe('mirrors: an error that no other mirror can change ends the refresh', (
 });
 
 describe('mirrors: their order', () => {
-  it('puts one that failed last for ten minutes, then the configured order holds again', async () => {
+  it('tries a failed mirror last for ten minutes, then in the configured order again', async () => {
     const { client, a, clock } = await bench();
     a.fault = down();
     await client.refresh();
@@ -205,7 +205,7 @@ describe('mirrors: their order', () => {
     assert.equal(mirror, 'https://a/');
   });
 
-  it('counts a failure from its beginning, and forgets it when the mirror is good again', async () => {
+  it('reports a failure since its beginning, and clears it when the mirror succeeds', async () => {
     const { client, a, clock } = await bench();
     a.fault = down();
     await client.refresh();

@@ -1,4 +1,4 @@
-// What every refresh asks for and leaves behind, and the files that it refuses for what they are.
+// The requests and stored files of a refresh, and the files that it rejects.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -280,7 +280,7 @@ describe('the time of a refresh', () => {
         },
       }),
     });
-    // Twelve days pass while four files come; the timestamp lives for seven.
+    // Twelve days pass while four files arrive; the timestamp is valid for seven.
     assert.equal(await bench.refresh(), 'trusted');
     assert.equal(await bench.refresh(), 'METADATA_EXPIRED');
   });

@@ -1,5 +1,5 @@
-// What a delegated role must prove: it is judged like the targets, with the keys of the delegator on this very way,
-// and the trouble of one role is that of its own bundles alone.
+// A delegated role is verified like the targets, with the keys of the delegator in the current search. Its failure affects only the
+// bundles that need it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keyId } from '../../../../src/core/tuf/signature-schemes.js';

@@ -159,7 +159,7 @@ function benchWith(edges: string): TrustBench {
   return bench;
 }
 
-/** The role says in the revision that it was the one. */
+/** The revision names the role that signed the entry. */
 function addRelease({ repository }: TrustBench, role: string): void {
   const release = { bundle: 'bundle', channel: 'stable', revision: role };
   repository.addRelease(release, Buffer.from(role), { listedBy: role });

@@ -49,7 +49,7 @@ describe('file source', () => {
     assert.equal(verdict.kind === 'found' && verdict.bytes.toString(), 'odd');
   });
 
-  it('takes a missing directory for a server that is down, not for an empty repository', async () => {
+  it('reports a missing directory as an unreachable server, not as an empty repository', async () => {
     using dir = tempDir();
     const source = open(dir.join('not-mounted'));
     const error = await rejectsCode(
@@ -95,7 +95,7 @@ describe('file source', () => {
     assert.equal(error.facts['errno'], 'EACCES');
   });
 
-  it('streams exactly the signed length, from any place', async () => {
+  it('streams exactly the signed length, from any offset', async () => {
     using dir = tempDir();
     const source = repository(dir);
     assert.equal(await collect(source.stream('archive', { length: 10 })), '0123456789');

@@ -1,4 +1,4 @@
-// What a server can do to a client below and beside the rules of HTTP: each ends with a code, in bounded time.
+// Attacks of a server on a client that violate HTTP or its transport: each ends with a code, in bounded time.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -201,7 +201,7 @@ describe('a hostile server that', () => {
     await source.close();
   });
 
-  it('floods what is no byte of a body fills no memory', async () => {
+  it('sends endless data outside of a body does not exhaust the memory', async () => {
     const growth = async (first: string, again: string): Promise<number> => {
       await using server = await rawServer((socket) => flood(socket, first, again));
       const source = open(server.url, { limits: { ...impatient, metadataTimeoutMs: 1000 } });
@@ -272,7 +272,7 @@ describe('a hostile server that', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('speaks plain HTTP where TLS is expected, or the reverse, is not reached', async () => {
+  it('uses plain HTTP where TLS is expected, or the reverse, is not reached', async () => {
     await using server = await httpFixture((_request, response) => response.end('hello'));
     const source = open(server.url.replace('http:', 'https:'));
     const error = await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));

@@ -39,7 +39,7 @@ async function text(source: RepositorySource, path: string): Promise<string> {
 }
 
 describe('http source: redirects on the same server', () => {
-  it('are named where nothing is at their end', async () => {
+  it('are reported if the target is absent', async () => {
     await using server = await httpFixture((request, response) => {
       if (request.url === '/a') return to('/elsewhere')(request, response);
       response.writeHead(404).end();
@@ -75,7 +75,7 @@ describe('http source: redirects on the same server', () => {
     });
   }
 
-  it('keep the range of an archive, and what is found there is judged as ever', async () => {
+  it('keep the range of an archive, and the response is checked as usual', async () => {
     await using server = await httpFixture((request, response) => {
       if (request.url === '/a') return to('/b')(request, response);
       assert.equal(request.headers.range, 'bytes=4-');

@@ -45,7 +45,7 @@ describe('http source: lengths and deadlines', () => {
     assert.equal(error.facts.actual, 1000);
   });
 
-  it('notices a body that is cut, whether its length was declared or it came in chunks', async () => {
+  it('detects a truncated body, with a declared length or in chunks', async () => {
     for (const headers of [{ 'content-length': '1000' }, {}]) {
       await using it = await bench((_request, response) => {
         response.writeHead(200, headers);
@@ -133,7 +133,7 @@ describe('http source: stream', () => {
     await source.close();
   });
 
-  it('goes on where it was cut, if the server has the version still', async () => {
+  it('resumes after an interruption if the server still has the version', async () => {
     await using it = await bench(ranged());
     const { got, begun } = await resume(it.source, { offset: 4, etag: '"v1"' });
     assert.deepEqual([got, begun], ['456789', [{ offset: 4, etag: undefined }]]);
@@ -141,7 +141,7 @@ describe('http source: stream', () => {
     assert.deepEqual([range, version], ['bytes=4-', '"v1"']);
   });
 
-  it('goes on without a version where it knows none that is one content: the name of a target is', async () => {
+  it('resumes without a strong ETag, because the name of a target contains its digest', async () => {
     for (const etag of [undefined, 'W/"v1"', 'v1', '"two\r\nlines"', `"${'x'.repeat(300)}"`]) {
       await using it = await bench(ranged());
       assert.equal((await resume(it.source, { offset: 4, etag })).got, '456789');
@@ -180,7 +180,7 @@ describe('http source: stream', () => {
     }
   });
 
-  it('asks twice at most, whatever comes', async () => {
+  it('sends at most two requests, whatever the responses', async () => {
     for (const [answer, code] of [
       [always(416), 'DOWNLOAD_TRUNCATED'],
       [always(206, { 'content-range': 'bytes 4-9/11' }, '456789'), 'SERVER_ERROR'],
@@ -191,7 +191,7 @@ describe('http source: stream', () => {
     }
   });
 
-  it('takes no byte more of a range than were missing', async () => {
+  it('accepts at most the missing bytes of a range', async () => {
     await using it = await bench((_request, response) => {
       response.writeHead(206, { 'content-range': 'bytes 4-9/10' });
       response.write('456', () => response.end('789and more'));
@@ -199,7 +199,7 @@ describe('http source: stream', () => {
     await rejectsCode('DOWNLOAD_TOO_LARGE', resume(it.source, { offset: 4 }));
   });
 
-  it('asks for nothing when nothing is left', async () => {
+  it('sends no request when no bytes are missing', async () => {
     await using it = await bench(always(200, {}, body));
     assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 10 })), '');
     assert.equal(it.server.requests.length, 0);
@@ -210,7 +210,7 @@ describe('http source: stream', () => {
     await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10 })));
   });
 
-  it('holds the body to its signed length, declared or not', async () => {
+  it('requires the signed length of the body, declared or not', async () => {
     const chunked = (text: string): Answer => {
       return (_request, response) => {
         response.write(text.slice(0, 1));

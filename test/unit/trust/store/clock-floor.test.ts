@@ -48,7 +48,7 @@ function site(): Site {
 }
 
 describe('the clock floor', () => {
-  it('outlives a restart, and a timestamp that was signed earlier than the one before', async () => {
+  it('remains after a restart, and after a timestamp that was signed earlier than the one before', async () => {
     using it = site();
     it.signAt(startMs + hourMs);
     await it.boot().refresh();
@@ -84,7 +84,7 @@ describe('the clock floor', () => {
     await rejectsCode('METADATA_EXPIRED', it.boot().refresh());
   });
 
-  it('far in the future is forgotten with the key of the timestamp, also over a restart', async () => {
+  it('far in the future is deleted with the key of the timestamp, also after a restart', async () => {
     using it = site();
     it.repository.timestamp.expires = isoTime(startMs + 400 * dayMs);
     it.signAt(startMs + 300 * dayMs);

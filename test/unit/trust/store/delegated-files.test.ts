@@ -5,7 +5,7 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { maxKeptBytes, removeOldestFiles } from '../../../../src/trust/store/delegated-files.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
-/** Sparse files, so that it costs no room to be without some; the first is the oldest. */
+/** Sparse files, which use no disk space; the first is the oldest. */
 function fill(dir: TempDir, sizes: Readonly<Record<string, number>>): void {
   for (const [at, [name, bytes]] of Object.entries(sizes).entries()) {
     writeFileSync(dir.join(name), '');

@@ -1,4 +1,4 @@
-// The rules of the trust floors: what a copy in the run directory counts for, and which file is below it.
+// The rules of the trust floors: the boot and bootstrap root that a copy belongs to, and the files below a floor.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TrustedSet } from '../../../../src/core/tuf/trusted-set.js';

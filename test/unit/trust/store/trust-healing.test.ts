@@ -39,7 +39,7 @@ describe('trust store: repair', () => {
     }
   });
 
-  it('rebuilds as far as the history holds, and fetches the rest', async () => {
+  it('rebuilds as far as the history is valid, and fetches the rest', async () => {
     using it = await rotatedHost(3);
     it.damage('root.json');
     it.damage('roots/3.root.json');
@@ -53,7 +53,7 @@ describe('trust store: repair', () => {
     assert.deepEqual(it.read('roots/3.root.json'), it.repository.file('3.root.json'));
   });
 
-  it('goes on after a power loss between any two steps of any write', async () => {
+  it('continues after a power loss between any two steps of any write', async () => {
     using it = host();
     it.repository.rotate('root');
     let fatal = 1;

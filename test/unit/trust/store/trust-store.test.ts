@@ -20,7 +20,7 @@ import { RepositorySimulator } from '../../../kit/repository/repository-simulato
 import { host, rotatedHost, startMs } from '../../../kit/trust/stored-trust.js';
 
 describe('trust store: the files on disk', () => {
-  it('keeps every file byte for byte, private, with the history of roots beside them', async () => {
+  it('keeps each file byte for byte and private, with the history of roots', async () => {
     using it = await rotatedHost(2);
     assert.deepEqual(it.files(), [
       'root.json',
@@ -167,7 +167,7 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 4);
   });
 
-  it('stays linked where the history is lost under a process that takes the next root', async () => {
+  it('stays linked if the history is lost while a process accepts the next root', async () => {
     using it = await rotatedHost(3);
     const running = it.boot();
     await running.refresh();
