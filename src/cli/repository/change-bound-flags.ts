@@ -1,5 +1,5 @@
-// Bounds on how much a release may change of the head of its channel: the flags of `writ publish` and `writ promote`, and what both
-// print of a change. Owns no bound.
+// The flags that bound the change of a channel's head, for `writ publish` and `writ promote`, and the text of a change in
+// the output of both. The comparison itself is in publisher/release.
 import { given } from '../../core/given.js';
 import {
   type ChangeExcess,
@@ -43,19 +43,19 @@ export function changeBoundsOf({ acceptChange, maxRemoved, maxGrowth }: ChangeBo
   };
 }
 
-/** What is known of a change of a channel. */
+/** The facts about a change of a channel. */
 export interface ShownChange {
-  /** Of the head of the channel; absent for its first release. */
+  /** The serial of the channel's head; absent for its first release. */
   readonly previousSerial?: number | undefined;
   /** Absent where an archive could not be read. */
   readonly change?: TreeChange | undefined;
   readonly accepted: readonly ChangeExcess[];
-  /** Serial of the release before the corrected one, where only the change to that is within the bounds. */
+  /** The serial of the release before the corrected one, where only the change to that release is within the bounds. */
   readonly withinBoundsOf?: number | undefined;
   readonly lines?: ChangedLines | undefined;
 }
 
-/** @returns lines for people about what a release changes; none for a first release */
+/** @returns lines for people about the change of a release; none for a first release */
 export function changeLines({
   previousSerial,
   change,
@@ -88,7 +88,7 @@ function linesText(lines: ChangedLines | undefined): string {
   return files === 0 && rest === '' ? '' : `, lines +${added} -${removed}${rest}`;
 }
 
-/** A guard that could not look is not silent about it. */
+/** Warns where the bounds could not be applied. */
 export function warnOfUnknownChange({ previousSerial, change }: ShownChange, reporter: Reporter): void {
   if (previousSerial === undefined || change !== undefined) return;
   reporter.warn(
@@ -96,7 +96,7 @@ export function warnOfUnknownChange({ previousSerial, change }: ShownChange, rep
   );
 }
 
-/** @returns the member `change` of an answer with --json; null for a first release, and where the change is unknown */
+/** @returns the member `change` for --json; null for a first release, and where the change is unknown */
 export function changeDetails({
   previousSerial,
   change,

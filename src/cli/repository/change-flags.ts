@@ -1,5 +1,5 @@
-// What the commands that change a repository's targets have in common: their flags, the options made of them, and
-// the answers that say what is signed and what waits. Owns no change.
+// Shared parts of the commands that change a repository's targets: their flags, the options built from them, and the output
+// about signed and waiting files.
 
 import { given } from '../../core/given.js';
 import { maxDeltas } from '../../core/release/deltas.js';
@@ -15,7 +15,7 @@ import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required, toggle } from '../console/flags.js';
-import { leftOutLines, releaseDetails, releaseLines, shellWord } from '../show/show-repository.js';
+import { leftOutLines, releaseDetails, releaseLines, shellQuote } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
@@ -29,13 +29,16 @@ export const changeFlags = {
   ...signerFlags,
 };
 
-/** After a root with new online keys. A lost file must be restored, because its releases and serials would be forgotten. */
+/**
+ * After a root with new online keys. A lost file must be restored instead, because its releases and serials would be
+ * forgotten.
+ */
 export const acceptMissingFlag = toggle(
   '--accept-missing',
   'with new online keys: use the newest files that exist in place of published ones that never existed',
 );
 
-/** Of who makes a release the head of a channel. */
+/** For commands that make a release the head of a channel. */
 export const deltasFlag = preset(
   '--deltas <n>',
   'number of earlier releases of the channel to make deltas from; 0 for none',
@@ -46,8 +49,9 @@ export const deltasFlag = preset(
 export type ChangeFlags = FlagValues<typeof changeFlags>;
 
 /**
- * @param holder for whoever finds the lock held, as `withdraw`
- * @param serves roles that a signer without a role is asked for; a device at hand is not asked for what the server signs
+ * @param holder the name of this command in the lock, as `withdraw`
+ * @param serves true for the roles that a signer without a role may sign. By default not the online roles, so that a
+ *   person's device does not sign what the server signs
  */
 export function changeOptions(
   flags: ChangeFlags,
@@ -75,8 +79,8 @@ export const changeExitCodes: readonly string[] = [
   '7  another process writes the repository',
 ];
 
-/** Ends the step `sign`, and `verify` where it went that far. */
-export function narrateSigned(
+/** Finishes the step `sign`, and `verify` where the change was published. */
+export function reportSigned(
   result: ChangeResult<{ readonly signed: readonly SignedRole[] }>,
   reporter: Reporter,
 ): void {
@@ -95,7 +99,7 @@ export function narrateSigned(
 
 const maxPassedOver = 20;
 
-/** Names what `--accept-missing` leaves out, because a file may be lost in place of one that never existed. */
+/** Lists the files that `--accept-missing` leaves out, because one of them may be lost and not merely nonexistent. */
 export function warnOfPassedOver(passedOver: PassedOver | undefined, reporter: Reporter): void {
   if (passedOver === undefined) return;
   const { version, missing } = passedOver;
@@ -105,7 +109,7 @@ export function warnOfPassedOver(passedOver: PassedOver | undefined, reporter: R
   if (missing.length > maxPassedOver) reporter.warn(`and ${missing.length - maxPassedOver} more files`);
 }
 
-/** A signer's clock that is behind what was signed is no failure, and may be the one that is right. */
+/** Warns of a clock that is behind the newest signature. This is not a failure, because this clock may be the correct one. */
 export function warnOfClock(
   { signedAheadMs }: { readonly signedAheadMs?: number | undefined },
   reporter: Reporter,
@@ -122,25 +126,25 @@ export function waitingText(missing: readonly OnlineRole[]): string {
   return `; hosts see it when ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`;
 }
 
-/** What was changed, in words: `outcome` is what it is called when it went live. */
-export interface Change {
+/** The texts of a change. `outcome` is its name when it was published. */
+export interface ChangeTexts {
   readonly outcome: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** Behind the outcome in capitals, or behind SIGNED. */
+  /** Follows the outcome in capitals, or SIGNED. */
   readonly what: string;
   readonly lines?: readonly string[];
-  /** The lines have the new releases, and the files that are left out, already. */
+  /** `lines` already contains the new releases and the files that are left out. */
   readonly listsNewReleases?: true;
 }
 
-/** The answer to a change: it went live, or waits for the server's keys, and the line to paste there comes next. */
+/** Builds the output of a change: it was published, or it waits for the online keys, with the command to paste next. */
 export function changeAnswer(
   result: SignedChange<object>,
-  { outcome, details, what, lines: ownLines = [], listsNewReleases }: Change,
+  { outcome, details, what, lines: ownLines = [], listsNewReleases }: ChangeTexts,
   { repository }: ChangeFlags,
 ): Answer {
   const { signedAheadMs, newReleases, ignored, includesWaiting } = result;
-  // A stolen key may have signed what waited: a person has to know that this change publishes it.
+  // Attack: a stolen key signed a waiting file. The operator must see that this change publishes it.
   const isListed = includesWaiting === undefined || listsNewReleases === true;
   const label = result.kind === 'live' ? 'publishes' : 'waits';
   const left = listsNewReleases === true ? [] : leftOutLines(ignored, repository);
@@ -172,7 +176,7 @@ export function nothingNew(what: string, details: Readonly<Record<string, unknow
   };
 }
 
-/** @returns the answer to --dry-run, of what would be answered */
+/** @returns the output of --dry-run for a preview */
 export function previewOf(command: string, answer: Answer): Answer {
   const { details, lines } = answer;
   return {
@@ -183,7 +187,7 @@ export function previewOf(command: string, answer: Answer): Answer {
   };
 }
 
-/** @returns the line to paste where the online keys are */
+/** @returns the command to paste where the online keys are */
 export function refreshLine(repository: string): string {
-  return `writ refresh --repository ${shellWord(repository)} --keys DIR   (where the online keys are; the server does it automatically)`;
+  return `writ refresh --repository ${shellQuote(repository)} --keys DIR   (where the online keys are; the server does it automatically)`;
 }

@@ -1,5 +1,5 @@
-// What `writ serve --keys` gives to the server: the two online keys, behind one verb; opened at the start, and again
-// when a new root lists others. The server itself never sees a key, a directory of keys or the publisher.
+// The signer of `writ serve --keys`: opens the two online keys at the start, and again when a new root lists other keys.
+// The server itself has no access to keys, key directories or publisher code.
 
 import { isWritError } from '../../core/errors.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
@@ -16,9 +16,8 @@ import { findWriteObstacle } from '../../publisher/upkeep/resign-obstacle.js';
 import type { OnlineSigner, RefusedFile } from '../../server/resign/resigner.js';
 
 /**
- * @param keys of this directory only the files of snapshot and timestamp, and the publisher's copy of the root,
- *   are opened
- * @param ask whether the clock is kept right; for its test
+ * @param keys only the files of snapshot and timestamp, and the publisher's copy of the root, are opened in this directory
+ * @param ask asks whether the clock is synchronised; replaced in tests
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function createOnlineSigner(
@@ -43,10 +42,10 @@ export async function createOnlineSigner(
       clock,
       durableFs,
       snapshotMemory,
-      // A server never says by itself that its clock is right.
+      // A server never confirms its own clock.
       clockCheck: { ask: () => ask() },
       holder: 'serve',
-      // Not waited for: when the other writer is done, there may be nothing left to sign.
+      // Does not wait for another writer, because no signature may be needed after it.
       lockWaitMs: 0,
     });
     return ignored.map((file) => ({ name: file.name, text: `${ignoredText(file)}. ${ignoredHint(file)}` }));
@@ -58,7 +57,7 @@ export async function createOnlineSigner(
         return await resign(roles, isDueByTime);
       } catch (error) {
         if (!isWritError(error) || error.code !== 'KEYS_MISSING') throw error;
-        // A new root lists other keys: those may be beside the old ones already.
+        // A new root lists other keys, which may already be in the directory.
         signers = await openOnlineSigners(repository, keys);
         return resign(roles, isDueByTime);
       }

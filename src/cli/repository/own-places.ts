@@ -1,16 +1,16 @@
-// The check of paths that every command of a publisher passes: the directories that --keys and --repository name, and files of keys,
-// must not be another user's to change. Opens nothing in them.
+// Checks the paths of every publisher command: no other user may be able to change the directories of --keys and
+// --repository, or key files. Opens nothing in them.
 import { basename, dirname } from 'node:path';
 import { requireTrustedPath } from '../../platform/disk/trusted-path.js';
 
-/** What a command opens in such a directory; a link there is followed by what opens it. */
+/** The files that a command opens in such a directory. A link there is checked where the file is opened. */
 const openedIn: Readonly<Record<string, (name: string) => boolean>> = {
   keys: (name) => name.endsWith('.key') || name === 'root.json',
   repository: (name) => name === 'metadata' || name === 'targets',
 };
 
 /**
- * @param values of the flags of a command, by name; `keys` and `repository` are directories
+ * @param values the flags of a command by name; `keys` and `repository` are directories
  * @throws WritError PATH_UNSAFE
  */
 export function requireOwnPlaces(
@@ -23,7 +23,7 @@ export function requireOwnPlaces(
   }
 }
 
-/** As requireOwnPlaces, for one key file that is there or will be. @throws WritError PATH_UNSAFE */
+/** Like requireOwnPlaces, for one present or future key file. @throws WritError PATH_UNSAFE */
 export function requireOwnKeyFile(path: string): void {
   requireTrustedPath(dirname(path), (name) => name === basename(path));
 }

@@ -1,6 +1,6 @@
-// Where the passphrase of the keys comes from: --passphrase-file, --passphrase-command, WRIT_PASSPHRASE, or the
-// person at the terminal; never an argument, which every process can read. Prompts go to stderr; the module that
-// prompts is loaded only when it must.
+// Gets the passphrase of keys from --passphrase-file, --passphrase-command, WRIT_PASSPHRASE, or a prompt at the terminal.
+// Never from an argument, which every process can read. Prompts go to stderr. The prompt module is loaded only when it is
+// needed.
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -22,9 +22,9 @@ export type PassphraseFlags = FlagValues<typeof passphraseFlags>;
 
 const maxAttempts = 3;
 
-/** For keys that are there. What was typed for one key is tried first for the next. */
+/** For present keys. The passphrase that was typed for one key is tried first for the next. */
 export function passphrasesFor(flags: PassphraseFlags, context: CommandContext): PassphraseSource {
-  // Not before a locked key is met: a command may open the person's password manager.
+  // Asked only for the first locked key, because a command may open the operator's password manager.
   let asked: Promise<string | undefined> | undefined;
   let typed: string | undefined;
   return {
@@ -41,16 +41,16 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   };
 }
 
-/** `madeUp` when it was made up here: the person must be shown it, once. */
+/** `madeUp`: the passphrase was generated, and must be shown once. */
 export type NewPassphrase = Awaited<ReturnType<typeof newPassphrase>>;
 
-export function madeUpLines(title: string, chosen: NewPassphrase | undefined): string[] {
+export function generatedLines(title: string, chosen: NewPassphrase | undefined): string[] {
   return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
 }
 
 /**
- * For new keys: typed twice, or made up.
- * @param what as `the new keys`, for the question
+ * A passphrase for new keys: typed twice, or generated.
+ * @param what as `the new keys`, for the prompt
  * @throws WritError PASSPHRASE_NEEDED, INTERRUPTED
  */
 export async function newPassphrase(flags: PassphraseFlags, context: CommandContext, what = 'the new keys') {
@@ -67,7 +67,7 @@ export async function newPassphrase(flags: PassphraseFlags, context: CommandCont
   }
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const first = await prompt(`Passphrase for ${what} (empty = generate one):`, context);
-    if (first === '') return { passphrase: madeUpPassphrase(), madeUp: true };
+    if (first === '') return { passphrase: generatePassphrase(), madeUp: true };
     if (first === (await prompt('Repeat it:', context))) return { passphrase: first, madeUp: false };
   }
   throw new WritError('PASSPHRASE_NEEDED', 'the two passphrases did not match');
@@ -79,15 +79,15 @@ async function givenPassphrase(
 ): Promise<string | undefined> {
   const { env } = context;
   if (passphraseFile !== undefined) return readPassphrase(passphraseFile, context);
-  if (passphraseCommand !== undefined) return passphraseOf(passphraseCommand, context);
+  if (passphraseCommand !== undefined) return runPassphraseCommand(passphraseCommand, context);
   const fromEnvironment = env['WRIT_PASSPHRASE'];
   return fromEnvironment === '' ? undefined : fromEnvironment;
 }
 
-/** A person may have to unlock the password manager first. */
+/** Long enough to unlock a password manager first. */
 const passphraseCommandMs = 120_000;
 
-async function passphraseOf(
+async function runPassphraseCommand(
   command: string,
   { env, signal, surroundings: { directory } }: CommandContext,
 ): Promise<string> {
@@ -104,7 +104,7 @@ async function passphraseOf(
     if (passphrase !== '') return passphrase;
   }
   const end = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
-  // Its output may be the passphrase: neither stream goes into the error.
+  // The error contains neither stream, because the output may be the passphrase.
   throw new WritError('PASSPHRASE_NEEDED', `the passphrase command returned no passphrase (${end})`, {
     hint: 'Run it by hand; it must write the passphrase to stdout, at most 4096 bytes, and exit with 0.',
   });
@@ -126,7 +126,7 @@ function readPassphrase(path: string, { at }: CommandContext): string {
   });
 }
 
-/** A pipe is welcome here, as of `<(pass show writ)`. */
+/** Accepts a pipe, as of `<(pass show writ)`. */
 function readPassphraseFile(path: string): string {
   const descriptor = openSync(path, constants.O_RDONLY);
   try {
@@ -136,15 +136,15 @@ function readPassphraseFile(path: string): string {
   }
 }
 
-/** 125 bits, in groups that can be read out and typed. */
-function madeUpPassphrase(): string {
+/** 125 bits, in groups that are easy to read out and type. */
+function generatePassphrase(): string {
   const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
   const characters = [...randomBytes(25)].map((byte) => letters[byte % letters.length]);
   return (characters.join('').match(/.{5}/g) ?? []).join('-');
 }
 
 async function prompt(message: string, { signal, reporter, surroundings }: CommandContext): Promise<string> {
-  // The live line of the step before must not run into the question.
+  // Ends the line of the running step, so that the prompt starts on a new line.
   reporter.drop('passphrase');
   const { default: password } = await import('@inquirer/password');
   try {

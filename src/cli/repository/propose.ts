@@ -1,5 +1,5 @@
-// What the commands that propose a root have in common: their flags, and from a change to the file that is mailed,
-// its code and the people to sign it.
+// Shared parts of the commands that propose a root: their flags, and the steps from a change to the mailed file, its code
+// and the required signers.
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { proposalCode } from '../../publisher/root/proposal-file.js';
@@ -9,9 +9,9 @@ import type { Answer, CommandContext, CommandDefinition } from '../console/comma
 import { durationFlag } from '../console/flag-values.js';
 import { type FlagTable, type FlagValues, optional, required, toggle } from '../console/flags.js';
 import { describeProposal, differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
-import { shellWord } from '../show/show-repository.js';
+import { shellQuote } from '../show/show-repository.js';
 
-const life = (role: TopLevelRole) =>
+const validityFlag = (role: TopLevelRole) =>
   optional(`--${role}-life <duration>`, `another time from signing ${role} to its expiry`, durationFlag);
 
 const proposeFlags = {
@@ -20,16 +20,16 @@ const proposeFlags = {
   out: optional('-o, --out <file>', 'where to write the proposal; default: root-N.proposal'),
   yes: toggle('-y, --yes', 'accept a dangerous change; the danger is shown'),
   dryRun: toggle('--dry-run', 'show what would be proposed, and write nothing'),
-  rootLife: life('root'),
-  timestampLife: life('timestamp'),
-  snapshotLife: life('snapshot'),
-  targetsLife: life('targets'),
+  rootLife: validityFlag('root'),
+  timestampLife: validityFlag('timestamp'),
+  snapshotLife: validityFlag('snapshot'),
+  targetsLife: validityFlag('targets'),
 };
 type ProposeFlags = FlagValues<typeof proposeFlags>;
 
-type Change = Partial<Omit<RootChange, 'lives'>>;
+type Change = Partial<Omit<RootChange, 'validity'>>;
 
-/** What is a command's own: its examples, arguments and flags, and the change that they ask for. */
+/** The own part of a command: its examples, arguments and flags, and the change that they request. */
 interface ProposeCommand<Own> extends Pick<CommandDefinition, 'examples' | 'args'> {
   readonly flags: FlagTable<Own>;
   change(args: readonly (string | undefined)[], flags: Own, context: CommandContext): Change;
@@ -85,7 +85,7 @@ function propose(change: Change, flags: ProposeFlags, context: CommandContext): 
       ...lines,
       `Wrote ${path} (no secrets). Code ${code}: compare it with the others by voice.`,
     ],
-    next: `writ sign ${shellWord(path)} --key KEY   (each signer, on their own machine)`,
+    next: `writ sign ${shellQuote(path)} --key KEY   (each signer, on their own machine)`,
   };
 }
 

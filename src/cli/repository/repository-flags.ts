@@ -1,4 +1,5 @@
-// Flags that commands for a repository share, also those that sign nothing: no code of the publisher comes with them.
+// Flags that all commands for a repository share. Commands without a signature use them too, so this file does not load
+// publisher code.
 import type { LockWait } from '../../publisher/repository/repository-writer.js';
 import type { CommandContext } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
@@ -15,7 +16,7 @@ export const lockWaitFlag = preset(
   '10s',
 );
 
-/** @returns how long a command waits for another writer, and says for whom */
+/** @returns the options for waiting for another writer, which is named in a note */
 export function lockWait(
   { lockWait: lockWaitMs }: { readonly lockWait: number },
   { reporter }: Pick<CommandContext, 'reporter'>,
@@ -34,7 +35,7 @@ export const clockFlag = toggle(
   'sign also where the kernel says that nobody keeps its clock right, and record that',
 );
 
-/** For commands that verify and sign nothing. */
+/** For commands that verify and do not sign. */
 export const ownRootFlag = optional(
   '--keys <dir>',
   "directory with the publisher's copy of the root, to verify from",

@@ -1,5 +1,5 @@
-// `writ promote --require-settled`: asks a fleet server how many hosts of the channel have outlived the bake time of the release.
-// The answer is a report of hosts: it can keep a release back, and signs nothing.
+// `writ promote --require-settled`: queries a fleet server for the share of the channel's hosts on which the release
+// settled. The reports of hosts can only delay a promotion; they sign nothing.
 import { WritError } from '../../core/errors.js';
 import { judgeSettledShare } from '../../core/fleet/wait-verdict.js';
 import { type Digest, digestHex } from '../../core/names.js';
@@ -25,7 +25,7 @@ export const settledExitCode =
   '3  too few hosts have outlived its bake time (RELEASE_NOT_SETTLED); nothing was signed or published';
 
 export interface PromotedRelease {
-  /** Digest of the manifest that is promoted. */
+  /** The digest of the promoted manifest. */
   readonly manifest: Digest;
   readonly bundle: string;
   readonly channel: string;
@@ -33,8 +33,8 @@ export interface PromotedRelease {
 }
 
 /**
- * @returns what the hosts said, for the answer; undefined where it is not required
- * @throws WritError RELEASE_NOT_SETTLED, FLEET_TOO_OLD, USAGE, and what a fleet server says
+ * @returns the numbers of hosts for the output; undefined without the flag
+ * @throws WritError RELEASE_NOT_SETTLED, FLEET_TOO_OLD, USAGE, and errors of the fleet server
  */
 export async function requireSettledShare(
   flags: SettledFlags,
@@ -49,7 +49,7 @@ export async function requireSettledShare(
   const { manifest, ...waited } = release;
   const facts = await withFleetClient(clientFlags, context, (fleet) => fleet.wait(waited));
   const settled = requireSettledCounts(facts);
-  // Hosts of another repository, or false reports: none of them has the release that is promoted.
+  // Hosts of another repository, or false reports: none of these hosts has the release that is promoted.
   const isOther = facts.manifest !== undefined && facts.manifest !== digestHex(manifest);
   const counted = isOther ? { ...facts, settled: { ...settled, confirmed: 0, notified: 0 } } : facts;
   const { isReached, ...share } = judgeSettledShare(counted, sharePpm);

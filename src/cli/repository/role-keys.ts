@@ -1,11 +1,11 @@
-// Values of flags that name a role, or keys for a role, as `timestamp`, `targets=new.pub,spare.pub` and `dns-team=dns.pub`.
+// Values of flags for a role, or for keys of a role, as `timestamp`, `targets=new.pub,spare.pub` and `dns-team=dns.pub`.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { type PublicKey, readPublicKey } from '../../publisher/keys/public-key.js';
 import type { CommandContext } from '../console/command.js';
 
-/** @returns the role; delegated ones are not the root's to change */
+/** @returns the top-level role; the root does not change delegated roles */
 export function roleFlag(text: string): TopLevelRole {
   const role = topLevelRoles.find((name) => name === text);
   if (role !== undefined) return role;
@@ -29,7 +29,7 @@ export function roleKeys(
 }
 
 /**
- * @param texts as `dns-team=dns.pub`, or with whole key ids in place of files; a role may be repeated
+ * @param texts as `dns-team=dns.pub`, or with complete key ids in place of files; a role may be repeated
  * @returns the key ids of each role
  * @throws WritError USAGE, KEY_UNREADABLE
  */

@@ -1,4 +1,4 @@
-// `writ sign --role`: a role that lists releases is signed again; until when it holds now, and who takes it live.
+// `writ sign --role`: re-signs a role that lists releases, and prints its new expiry and who publishes it.
 import {
   previewResign,
   type ResignRoleResult,
@@ -8,7 +8,7 @@ import {
 import type { Answer, CommandContext } from '../console/command.js';
 import { isoDay, leftOutLines, releaseDetails, releaseLines } from '../show/show-repository.js';
 import { counted } from '../show/show-text.js';
-import { type ChangeFlags, changeAnswer, changeOptions, narrateSigned, previewOf } from './change-flags.js';
+import { type ChangeFlags, changeAnswer, changeOptions, previewOf, reportSigned } from './change-flags.js';
 
 /** @throws WritError as resignRole */
 export async function signRoleAgain(
@@ -24,7 +24,7 @@ export async function signRoleAgain(
   }
   const result = await resignRole(role, options);
   const signed = [{ role, version: result.version }];
-  narrateSigned({ ...result, signed }, context.reporter);
+  reportSigned({ ...result, signed }, context.reporter);
   return answer(result, flags);
 }
 
@@ -38,7 +38,7 @@ function answer(result: ResignRoleResult, flags: ChangeFlags): Answer {
   return { ...changeAnswer(result, change, flags), outcome: 'signed' };
 }
 
-/** What the new version lists, and the files that it leaves out. */
+/** The releases that the new version lists, and the files that it leaves out. */
 function contentLines({ listed, leftOut }: VersionedRole, { repository }: ChangeFlags): string[] {
   return [...releaseLines('signs', listed), ...leftOutLines(leftOut, repository)];
 }

@@ -1,5 +1,5 @@
-// The flags of external signers: `--signer 'CMD'`, or `--signer 'ROLE=CMD'` for one role, as often as there are
-// signers. What the program says to the person (touch it, enter the PIN) goes to stderr as it comes.
+// The flags of external signers: `--signer 'CMD'`, or `--signer 'ROLE=CMD'` for one role, repeated for each signer.
+// Messages of the command to the operator (touch the device, enter the PIN) are printed on stderr immediately.
 import { defaultSignerTimeoutMs, type ExternalCommand } from '../../publisher/keys/external-signer.js';
 import type { CommandContext } from '../console/command.js';
 import { durationFlag, repeatedText } from '../console/flag-values.js';
@@ -22,7 +22,7 @@ export const signerFlags = {
 
 export type SignerFlags = FlagValues<typeof signerFlags>;
 
-/** @param serves roles that a command without ROLE= is asked for */
+/** @param serves true for the roles that a command without ROLE= may sign */
 export function externalCommands(
   { signer = [], signerTimeout }: SignerFlags,
   { env, reporter, signal, surroundings: { directory } }: CommandContext,

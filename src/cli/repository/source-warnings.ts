@@ -1,5 +1,5 @@
-// What a publisher is warned of in SOURCE: patterns that left nothing out, and what hosts will not have as it is there. For people a
-// warning each, for programs members of the answer.
+// Warnings about SOURCE: patterns that matched nothing, and properties that hosts will not have. People get one warning for
+// each, programs get members of the result.
 import type { SourceTree } from '../../publisher/archive/source-tree.js';
 import type { Reporter } from '../console/command.js';
 
@@ -22,7 +22,7 @@ function plural(count: string, one: string, many = `${one}s`): string {
   return `${count} ${count === '1' ? one : many}`;
 }
 
-/** @returns the members of an answer that say the same */
+/** @returns the members of the result with the same facts */
 export function sourceDetails(tree: SourceTree): Record<string, unknown> {
   const { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks } = tree;
   return { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks };

@@ -1,4 +1,4 @@
-// The verdict of `writ repo status` in words: the worst condition of the repository, and the next command. Pure text.
+// The verdict of `writ repo status` as text: the worst condition of the repository, and the next command. Pure.
 import type { WritError } from '../../core/errors.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { isOnlineRole } from '../../core/tuf/tuf-metadata.js';
@@ -26,10 +26,10 @@ const verdicts = {
 export const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
 
 export interface StatusVerdict extends Pick<SnapshotVerdict, 'rollback'> {
-  /** Why the keys that were named cannot re-sign. */
+  /** Why the given keys cannot re-sign. */
   readonly obstacle: WritError | undefined;
   readonly worst: RoleReport | undefined;
-  /** A newer version of that role, which only `writ refresh` has to publish. */
+  /** A newer version of that role, which `writ refresh` can publish. */
   readonly newer: SignedRole | undefined;
   readonly waitingRoles: readonly SignedRole[];
   /** Newer files that hosts would refuse. */
@@ -73,13 +73,13 @@ function roleText({ role, by, condition, problem, expiresMs = 0 }: RoleReport, n
   }
 }
 
-/** A file that cannot be published is the verdict where hosts accept what is published. */
+/** True where the verdict is about a file that cannot be published: hosts accept all published files then. */
 function namesIgnored({ worst, obstacle, ahead, rollback, ignored }: StatusVerdict): boolean {
   if (rollback !== undefined || ignored.length === 0) return false;
   return worst === undefined ? obstacle === undefined && ahead === undefined : verdictOf(worst) !== 'FAIL';
 }
 
-/** @returns what helps for each file that cannot be published; its cause too, except where the verdict has that */
+/** @returns the remedy for each file that cannot be published, with its cause where the verdict does not show it */
 export function ignoredLines(verdict: StatusVerdict): string[] {
   return verdict.ignored.map((file, index) => {
     const hint = ignoredHint(file);
@@ -106,7 +106,7 @@ export const maxSignersShown = 4;
 
 /**
  * @param place the flag of the repository
- * @returns the command that ends the verdict; undefined where there is none
+ * @returns the command below the verdict; undefined without one
  */
 export function nextLine(verdict: StatusVerdict, place: string): string | undefined {
   const { newer, waitingRoles } = verdict;

@@ -81,8 +81,8 @@ function inOrder(reports: readonly BundleCheckReport[]): BundleCheckReport[] {
 
 function reportLines(report: BundleCheckReport): string[] {
   const { bundle, name, verdict, text, durationMs } = report;
-  const word = verdict.kind === 'ok' ? 'ok  ' : verdict.kind === 'warned' ? 'warn' : 'FAIL';
-  const line = `  ${word}  ${bundle}: ${name} (${verdict.reason}, ${seconds(durationMs)})`;
+  const label = verdict.kind === 'ok' ? 'ok  ' : verdict.kind === 'warned' ? 'warn' : 'FAIL';
+  const line = `  ${label}  ${bundle}: ${name} (${verdict.reason}, ${seconds(durationMs)})`;
   return verdict.kind === 'ok' ? [line] : [line, ...indented(text, '        ', maxOutputLines)];
 }
 

@@ -32,11 +32,11 @@ function bundleLines(one: BundleDifference): string[] {
 
 function fileLines(file: FileDifference): string[] {
   const { path, kind, text } = file;
-  const word = { added: 'new', removed: 'removed', changed: 'changed' }[kind];
+  const label = { added: 'new', removed: 'removed', changed: 'changed' }[kind];
   const lines = text?.lines.map((line) => `      ${line.replaceAll('\t', '  ')}`) ?? [];
   const more =
     text === undefined || text.leftOut === 0 ? [] : [`      (${counted(text.leftOut, 'more line')})`];
-  return [`    ${word.padEnd(7)}  ${path}  ${detailOf(file)}`, ...lines, ...more];
+  return [`    ${label.padEnd(7)}  ${path}  ${detailOf(file)}`, ...lines, ...more];
 }
 
 function detailOf({ fromBytes, toBytes, only, noText }: FileDifference): string {

@@ -17,7 +17,7 @@ import { knownError } from '../../core/known-error.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { counted, minuteTime, roughly, secondTime, table } from './show-text.js';
 
-const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
+const levelTexts = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
 
 /** @returns the numbers of hosts by the bake state of the release, as `3 baking, 40 settled` */
 function bakesText(bakes: BakeCounts | undefined): string {
@@ -25,7 +25,7 @@ function bakesText(bakes: BakeCounts | undefined): string {
   const { baking = 0, settled = 0, unobserved = 0, none = 0, failed = 0 } = bakes;
   const counts = { failed, baking, settled, 'settled unobserved': unobserved, 'without one': none };
   return Object.entries(counts)
-    .flatMap(([word, hosts]) => (hosts === 0 ? [] : [`${hosts} ${word}`]))
+    .flatMap(([state, hosts]) => (hosts === 0 ? [] : [`${hosts} ${state}`]))
     .join(', ');
 }
 
@@ -35,7 +35,7 @@ export function showSummary(summary: FleetSummary): string[] {
   const titled = (title: string, lines: readonly string[]): string[] =>
     lines.length > 1 ? [title, ...lines] : [];
   return [
-    `${words[summary.level]} ${summary.sentence}`,
+    `${levelTexts[summary.level]} ${summary.sentence}`,
     ...firstRows(summary.findings, ({ level }) => (level === 'critical' ? 1 : 0)).map(
       ({ level, text }) => `  ${level}: ${text}`,
     ),

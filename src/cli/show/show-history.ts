@@ -62,17 +62,17 @@ function isRepeat(newer: HistoryEntry, older: HistoryEntry): boolean {
 export function showCycle(entry: HistoryEntry): Block {
   const { result, steps, by, reason, recovers } = entry;
   const block = showResult(result);
-  const who = by === undefined ? result.trigger : `${result.trigger} by ${describeCaller(by)}`;
+  const origin = by === undefined ? result.trigger : `${result.trigger} by ${describeCaller(by)}`;
   return {
     ...block,
     lines: [
-      `cycle ${result.cycle}  ${secondTime(result.startedAtMs)} UTC  ${who}${reason === undefined ? '' : `: ${reason}`}`,
+      `cycle ${result.cycle}  ${secondTime(result.startedAtMs)} UTC  ${origin}${reason === undefined ? '' : `: ${reason}`}`,
       ...(recovers === undefined ? [] : [`  recovers  cycle ${recovers}, which was cut short`]),
       ...steps.flatMap(({ step, verdict, text, durationMs }) => {
         const [first = '', ...rest] = indented(text, '', 200);
-        const word = verdict === 'ok' ? '' : `${verdict === 'fail' ? 'FAIL' : verdict} `;
+        const label = verdict === 'ok' ? '' : `${verdict === 'fail' ? 'FAIL' : verdict} `;
         return [
-          `  ${step.padEnd(9)} ${word}${first}  ${seconds(durationMs)}`,
+          `  ${step.padEnd(9)} ${label}${first}  ${seconds(durationMs)}`,
           ...rest.map((line) => `            ${line}`),
         ];
       }),
@@ -100,8 +100,8 @@ function whatText(result: HistoryEntry['result']): string {
   const bundles = result.bundles.filter((one) => one.outcome !== 'unchanged').map(bundleText);
   if (bundles.length > 0) return bundles.join('; ');
   const [problem] = result.problems;
-  const said = problem ?? repaired;
-  return said === undefined ? '' : `${said.code}: ${firstLine(said.message)}`;
+  const shown = problem ?? repaired;
+  return shown === undefined ? '' : `${shown.code}: ${firstLine(shown.message)}`;
 }
 
 function bundleText(one: BundleResult): string {
@@ -119,8 +119,8 @@ function fixesText({ fixes }: BundleResult): string {
 /** Removes the bundle and its serial from a message that begins with them, because the line already does. */
 function whyText({ bundle, toSerial, remembered }: BundleResult, { message }: Problem): string {
   if (remembered === true) return 'refused before';
-  const said = [`${bundle}: `, `${bundle} ${toSerial}: `, `${bundle} ${toSerial} `];
-  const start = said.find((one) => message.startsWith(one)) ?? '';
+  const prefixes = [`${bundle}: `, `${bundle} ${toSerial}: `, `${bundle} ${toSerial} `];
+  const start = prefixes.find((one) => message.startsWith(one)) ?? '';
   return firstLine(message.slice(start.length));
 }
 

@@ -25,8 +25,8 @@ export function isoDay(timeMs: number): string {
 }
 
 /** @returns as `'my dir'` when a shell would split it */
-export function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+export function shellQuote(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
 /** @returns as `2 deltas of 188 B, 190 B, newest base first` */
@@ -82,7 +82,7 @@ export function releaseDetails(releases: readonly ShownRelease[]): Record<string
 
 /** @returns a line for each file with its cause, and with the command that shows its releases */
 export function leftOutLines(files: readonly IgnoredFile[], repository: string): string[] {
-  const command = `writ repo log --repository ${shellWord(repository)}`;
+  const command = `writ repo log --repository ${shellQuote(repository)}`;
   return files.map(
     ({ name, cause }) => `  leaves out  ${name}: ${cause.message} [${cause.code}] (${command})`,
   );

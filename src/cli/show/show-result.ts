@@ -79,20 +79,20 @@ function notifiedNow({ workers }: CycleResult): string[] {
 function showActivated(result: CycleResult): Block {
   if (result.type === 'rollback.result') return showBack(result);
   const { generation, durationMs, confirmed } = result;
-  const isNobody = hasNoWorkerGroup(result);
-  const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const hasNoWorkers = hasNoWorkerGroup(result);
+  const label = confirmed || hasNoWorkers ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const moved = withOutcome(result, 'activated');
   const what = releases(moved.length > 0 ? moved : result.bundles);
-  const first = `${word} generation ${generation}${what === '' ? '' : ` (${what})`} in ${seconds(durationMs)}`;
+  const first = `${label} generation ${generation}${what === '' ? '' : ` (${what})`} in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
-  if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
+  if (hasNoWorkers) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
   const notified = result.workers.filter((worker) => worker.state === 'notified').length;
-  const who =
+  const workersText =
     notified === 0
       ? 'Workers without changes were notified earlier'
       : `${counted(notified, 'worker')} notified`;
   return {
-    lines: [first, `  ${who}; a probe would prove which generation they use.`],
+    lines: [first, `  ${workersText}; a probe would prove which generation they use.`],
     next: 'writ status',
   };
 }

@@ -17,8 +17,8 @@ function sandboxText(sandbox: SandboxStatus): string {
 }
 
 function commandUserText({ user, userNamespace }: SandboxStatus): string {
-  const who = user === 'nobody' ? 'nobody' : "the agent's user";
-  return userNamespace === 'yes' ? who : `${who}, without a user namespace`;
+  const userText = user === 'nobody' ? 'nobody' : "the agent's user";
+  return userNamespace === 'yes' ? userText : `${userText}, without a user namespace`;
 }
 
 function boundsText({ memory, processes, systemCalls }: SandboxStatus): string {

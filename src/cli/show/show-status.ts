@@ -39,7 +39,7 @@ const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) ||
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
 
 /** @returns the one word for the state of the host; the worst wins */
-export function statusWord(report: StatusReport): string {
+export function statusLabel(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some(({ code }) => blockingCodes.has(code))) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';
@@ -107,8 +107,8 @@ export function statusLine(report: StatusReport): readonly string[] {
 
 function headOf(report: StatusReport): { readonly word: string; readonly sentence: string } {
   const { generation, workers } = report;
-  const word = statusWord(report);
-  const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
+  const label = statusLabel(report);
+  const unconfirmed = label === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
   const damaged = isDamaged(report) ? ', and the policy on disk is damaged' : '';
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
@@ -116,7 +116,7 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
   const paused = report.pause === undefined ? '' : ' (paused)';
   return {
-    word: `${word.toUpperCase()}${unconfirmed}${paused}`,
+    word: `${label.toUpperCase()}${unconfirmed}${paused}`,
     sentence: `${stopped}${active}${damaged}${missedText(workers)}${downloading}${agent}`,
   };
 }
@@ -174,16 +174,16 @@ function isTooNew(bundle: string, { problems }: StatusReport): boolean {
 function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
   return mirrors.map(({ url, state, code, sinceMs }) => {
     const since = sinceMs === undefined ? '' : ` for ${roughly(atMs - sinceMs)}`;
-    const words = { used: 'in use', idle: 'not asked', failed: `fails${since} [${code}]` };
-    return `  mirror    ${url}  ${words[state]}`;
+    const states = { used: 'in use', idle: 'not asked', failed: `fails${since} [${code}]` };
+    return `  mirror    ${url}  ${states[state]}`;
   });
 }
 
 function scrubLines({ scrub, atMs }: StatusReport): string[] {
   if (scrub === undefined) return [];
   const damaged = `${counted(scrub.found, 'thing')} damaged`;
-  const words = { intact: 'intact', damaged, repaired: `${damaged}, repaired` };
-  return [`  on disk   ${words[scrub.outcome]}, scanned ${roughly(atMs - scrub.atMs)} ago`];
+  const outcomes = { intact: 'intact', damaged, repaired: `${damaged}, repaired` };
+  return [`  on disk   ${outcomes[scrub.outcome]}, scanned ${roughly(atMs - scrub.atMs)} ago`];
 }
 
 function trustText(report: StatusReport): string {
@@ -243,7 +243,7 @@ function pauseLines({ pause }: StatusReport): string[] {
   return [`  paused    by ${describeCaller(by)} since ${minuteTime(atMs)}, ${end}${why}`];
 }
 
-const holdWords = {
+const useTexts = {
   mount: 'mounted at',
   cwd: 'works in',
   root: 'has as its root',
@@ -254,8 +254,8 @@ const holdWords = {
 function heldLines({ held = [] }: StatusReport): string[] {
   return held.map(({ generation, bundle, what, path = '', pid, command = '?', sinceMs }) => {
     const part = generation === undefined ? `a tree of ${bundle}` : `generation ${generation}`;
-    const who = pid === undefined ? '' : `${command} (pid ${pid}) `;
-    return `  kept      ${part}, not current since ${minuteTime(sinceMs)}: ${who}${holdWords[what]} ${path}`;
+    const userText = pid === undefined ? '' : `${command} (pid ${pid}) `;
+    return `  kept      ${part}, not current since ${minuteTime(sinceMs)}: ${userText}${useTexts[what]} ${path}`;
   });
 }
 

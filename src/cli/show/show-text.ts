@@ -82,8 +82,8 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   return all.map((row) => {
     const cells = columns.map((column, index) => {
       const cell = row[index] ?? '';
-      const room = ' '.repeat((widths[index] ?? 0) - columnsOf(cell));
-      return typeof column === 'string' ? cell + room : room + cell;
+      const padding = ' '.repeat((widths[index] ?? 0) - columnsOf(cell));
+      return typeof column === 'string' ? cell + padding : padding + cell;
     });
     return `  ${cells.join('  ')}`.trimEnd();
   });

@@ -9,16 +9,19 @@ const maxShown = 20;
 
 export function showVerified(result: Bounded<VerifyResult>): Block {
   const { outcome, durationMs, generations, found, repair } = result;
-  const looked = `${listed(generations)} in ${seconds(durationMs)}`;
+  const scanned = `${listed(generations)} in ${seconds(durationMs)}`;
   const more = [...backupLines(result), ...untrustedLines(result), ...truncatedLines(result)];
   switch (outcome) {
     case 'empty':
       return { lines: ['EMPTY  no policy is active on this host.', ...more] };
     case 'intact':
-      return { lines: [`INTACT  ${looked}: everything matches what was signed.`, ...more] };
+      return { lines: [`INTACT  ${scanned}: everything matches what was signed.`, ...more] };
     case 'repaired': {
       const block = repair === undefined || !repair.changed ? { lines: [] } : showResult(repair);
-      const lines = [`REPAIRED  ${looked}: everything matches what was signed again.`, ...damageLines(found)];
+      const lines = [
+        `REPAIRED  ${scanned}: everything matches what was signed again.`,
+        ...damageLines(found),
+      ];
       return { lines: [...lines, ...block.lines.map((line) => `  ${line}`), ...more] };
     }
     case 'damaged': {
@@ -27,10 +30,10 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
       const bad = generations.filter((one) => one.damage.length > 0);
       const intact = generations.filter((one) => one.damage.length === 0);
       const code = verifiedCode(result);
-      const named = bad.length === 0 ? looked : `${listed(bad)} in ${seconds(durationMs)}`;
+      const named = bad.length === 0 ? scanned : `${listed(bad)} in ${seconds(durationMs)}`;
       const head =
         code === 'UNTRUSTED_ACTIVE'
-          ? `UNTRUSTED  ${looked}: no file differs, and current keys do not prove the active policy. [${code}]`
+          ? `UNTRUSTED  ${scanned}: no file differs, and current keys do not prove the active policy. [${code}]`
           : `DAMAGED  ${named}: some files do not match what was signed. [${code}]`;
       const rest = bad.length === 0 || intact.length === 0 ? [] : [`  intact: ${listed(intact)}`];
       return { lines: [head, ...lines, ...rest, ...why, ...more], next: nextOf(result) };

@@ -13,7 +13,7 @@ import { readStatusFile, writeStatusFile } from '../../../src/agent/report/statu
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';
-import { showStatus, statusWord } from '../../../src/cli/show/show-status.js';
+import { showStatus, statusLabel } from '../../../src/cli/show/show-status.js';
 import type { CycleResult, Problem } from '../../../src/core/cycle/cycle-report.js';
 import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
@@ -141,7 +141,7 @@ describe('a failed refresh is reported with its code in result, log, history, st
       const expected = { refused: 'refused', expired: 'frozen', unreached: 'fresh', host: 'fresh' }[kind];
       assert.deepEqual([state, attempts?.code, attempts?.times], [expected, code, 1]);
       assert.equal(refused?.code, kind === 'refused' ? code : undefined);
-      if (kind === 'refused') assert.deepEqual([statusWord(report), refused?.role], ['alarm', 'timestamp']);
+      if (kind === 'refused') assert.deepEqual([statusLabel(report), refused?.role], ['alarm', 'timestamp']);
       assert.equal(judgeHostHealth(report).level, kind === 'unreached' ? 'ok' : 'warning');
     });
   }

@@ -9,7 +9,7 @@ import { createUntrustedExit } from '../../../src/agent/cycle/untrusted-exit.js'
 import { readHistory } from '../../../src/agent/job/history.js';
 import { createRecorder } from '../../../src/agent/job/record.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { showStatus, statusWord } from '../../../src/cli/show/show-status.js';
+import { showStatus, statusLabel } from '../../../src/cli/show/show-status.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 import { makeKey } from '../../kit/repository/repository-simulator.js';
@@ -53,7 +53,7 @@ describe('an active release with keys that are not trusted any more', () => {
     const [entry] = readHistory(test.host.paths, { limit: 1 });
     assert.ok(codes(entry?.result ?? end.result).includes('UNTRUSTED_ACTIVE'));
     const report = statusReport(test.host, { ...facts, last: end.result });
-    assert.equal(statusWord(report), 'untrusted');
+    assert.equal(statusLabel(report), 'untrusted');
     assert.equal(report.problems.filter((one) => one.code === 'UNTRUSTED_ACTIVE').length, 1);
     const [found] = report.untrusted ?? [];
     assert.deepEqual([found?.bundle, found?.serial, found?.active], ['access', 1, true]);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { statusWord } from '../../../src/cli/show/show-status.js';
+import { statusLabel } from '../../../src/cli/show/show-status.js';
 import type { WritError } from '../../../src/core/errors.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
@@ -53,7 +53,7 @@ describe('a running agent with a state directory that is moved away', () => {
     await site.clock.advance(60_000);
     const report = await agent.status();
     const [finding] = judgeHostHealth(report).findings.filter(({ code }) => code === 'STATE_VANISHED');
-    assert.deepEqual([finding?.level, report.confirmed, statusWord(report)], ['critical', false, 'blocked']);
+    assert.deepEqual([finding?.level, report.confirmed, statusLabel(report)], ['critical', false, 'blocked']);
     assert.deepEqual(
       report.workers.flatMap(({ provenAtMs }) => provenAtMs ?? []),
       [],

@@ -21,7 +21,7 @@ import { createStoreFileFlag } from '../../fleet/open-fleet-client.js';
 import { readAuthorities } from '../../fleet/read-authorities.js';
 import { readLineFile, readStoreLocation } from '../../fleet/store-location.js';
 import { addressForHosts, listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
-import { shellWord } from '../../show/show-repository.js';
+import { shellQuote } from '../../show/show-repository.js';
 
 const flags = {
   store: besides(
@@ -259,8 +259,8 @@ interface Served {
 function listening(url: string, fleet: string, { store, storeFile, isUnit }: Served): Answer {
   const uid = process.getuid?.() ?? 0;
   // The URL of a database may contain a password.
-  const where = isDatabaseUrl(store) ? 'S' : shellWord(store);
-  const given = storeFile === undefined ? `--store ${where}` : `--store-file ${shellWord(storeFile)}`;
+  const where = isDatabaseUrl(store) ? 'S' : shellQuote(store);
+  const given = storeFile === undefined ? `--store ${where}` : `--store-file ${shellQuote(storeFile)}`;
   const create = `writ fleet token create -q --for hosts ${given} > fleet.token`;
   const command = uid === 0 || !isUnit ? create : `${asUser(uid)} ${create}`;
   return {

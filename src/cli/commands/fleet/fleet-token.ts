@@ -96,11 +96,11 @@ async function revoke(id: string, flags: TokenFlags, context: CommandContext): P
   return { outcome: 'revoked', details: { id }, lines };
 }
 
-function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
+function oneOf<T extends string>(choices: readonly T[]): (text: string) => T {
   return (text) => {
-    const word = words.find((one) => one === text);
-    if (word === undefined) throw new InvalidArgumentError(`One of ${words.join(', ')} is wanted.`);
-    return word;
+    const choice = choices.find((one) => one === text);
+    if (choice === undefined) throw new InvalidArgumentError(`One of ${choices.join(', ')} is wanted.`);
+    return choice;
   };
 }
 

@@ -216,7 +216,7 @@ function progressText(
   return [`${done} of ${of} done, ${needed} needed`, ...apart, ...last].join('; ');
 }
 
-const words: Readonly<Record<WaitOutcome, string>> = {
+const labels: Readonly<Record<WaitOutcome, string>> = {
   reached: 'REACHED  ',
   'time-over': 'TIME OVER',
   nobody: 'NOBODY   ',
@@ -236,7 +236,7 @@ function answerOf(
   const { schema: _, type: _type, ...counts } = facts;
   const more = facts.refused - facts.refusedHosts.length;
   const lines = [
-    `${words[outcome]} ${bundle} ${serial}: ${progressText(round, flags)}`,
+    `${labels[outcome]} ${bundle} ${serial}: ${progressText(round, flags)}`,
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
     ...elsewhereLines(facts),

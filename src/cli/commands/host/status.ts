@@ -7,7 +7,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentService, type ConfigFlags, configFlag, withConfig } from '../../host/agent-requests.js';
 import { type KnownStatus, readKnownStatus } from '../../host/read-status.js';
-import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
+import { showStatus, statusLabel, statusLine } from '../../show/show-status.js';
 import { roughly } from '../../show/show-text.js';
 
 const flags = {
@@ -57,7 +57,7 @@ function answerOf(status: KnownStatus, flags: ConfigFlags, service: ServiceComma
   const by = status.kind === 'file' ? [`  by        ${statusFileText(status)}`] : [];
   const [head = '', ...more] = lines;
   return withConfig(
-    { outcome: statusWord(report), level, details, ...shown, lines: [head, ...by, ...more] },
+    { outcome: statusLabel(report), level, details, ...shown, lines: [head, ...by, ...more] },
     flags,
   );
 }

@@ -9,12 +9,12 @@ import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { requireOwnKeyFile } from '../../repository/own-places.js';
 import {
-  madeUpLines,
+  generatedLines,
   type NewPassphrase,
   newPassphrase,
   passphraseFlags,
 } from '../../repository/passphrase.js';
-import { shellWord } from '../../show/show-repository.js';
+import { shellQuote } from '../../show/show-repository.js';
 
 const flags = {
   keys: optional('--keys <dir>', 'directory for NAME.key and NAME.pub'),
@@ -90,13 +90,13 @@ function answer(
       `  key id  ${keyId}`,
       `  secret  ${path}      ${secretLine}`,
       `  public  ${publicPath}      give this one to others`,
-      ...madeUpLines('Passphrase', chosen),
+      ...generatedLines('Passphrase', chosen),
       'It signs no role until it is added to one: of a team by',
-      `  writ delegate TEAM --paths 'NAME*/*' --key ${shellWord(publicPath)} --repository DIR --keys DIR`,
+      `  writ delegate TEAM --paths 'NAME*/*' --key ${shellQuote(publicPath)} --repository DIR --keys DIR`,
       'of the root in place of another key:',
-      `  writ root rotate --remove NAME --add ${shellWord(publicPath)} --repository DIR -o root.proposal`,
+      `  writ root rotate --remove NAME --add ${shellQuote(publicPath)} --repository DIR -o root.proposal`,
       'or beside those that it has:',
     ],
-    next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,
+    next: `writ root add-key ${shellQuote(publicPath)} --repository DIR -o root.proposal`,
   };
 }

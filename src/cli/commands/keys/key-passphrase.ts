@@ -7,7 +7,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { requireOwnKeyFile } from '../../repository/own-places.js';
 import {
-  madeUpLines,
+  generatedLines,
   type NewPassphrase,
   newPassphrase,
   passphraseFlags,
@@ -69,7 +69,7 @@ function answer(path: string, chosen: NewPassphrase | undefined): Answer {
       encrypted
         ? `CHANGED ${path} opens with the new passphrase only`
         : `CHANGED ${path} is no longer encrypted: whoever reads it can sign`,
-      ...madeUpLines('Passphrase', chosen),
+      ...generatedLines('Passphrase', chosen),
       'Copies of the file still open with the old one.',
     ],
   };

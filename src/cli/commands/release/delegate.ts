@@ -17,9 +17,9 @@ import {
   changeExitCodes,
   changeFlags,
   changeOptions,
-  narrateSigned,
   nothingNew,
   previewOf,
+  reportSigned,
   waitingText,
 } from '../../repository/change-flags.js';
 import {
@@ -27,7 +27,7 @@ import {
   leftOutLines,
   releaseDetails,
   releaseLines,
-  shellWord,
+  shellQuote,
 } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
@@ -81,7 +81,7 @@ export const command: CommandDefinition<DelegateFlags> = {
       if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
     }
     const result = await delegateRole(request, options);
-    narrateSigned(result, context.reporter);
+    reportSigned(result, context.reporter);
     return answer(result, role, flags);
   },
 };
@@ -123,7 +123,7 @@ function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[
 }
 
 function leftOutHint(repository: string): string {
-  const command = `writ repo log --repository ${shellWord(repository)}`;
+  const command = `writ repo log --repository ${shellQuote(repository)}`;
   return `  No snapshot in the repository lists these, and the new targets would vouch for them. \`${command}\` shows them; --include-waiting includes them.`;
 }
 
@@ -195,5 +195,5 @@ function waitText(taken: number, role: string): string {
 
 function signLine(plan: DelegationPlan | undefined, role: string, { repository }: DelegateFlags): string {
   const holders = holdersText(plan?.after?.threshold ?? 1, [...(plan?.names.values() ?? [])]);
-  return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (${holders})`;
+  return `writ sign --role ${role} --repository ${shellQuote(repository)} --keys DIR   (${holders})`;
 }

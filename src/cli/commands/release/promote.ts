@@ -23,9 +23,9 @@ import {
   changeFlags,
   changeOptions,
   deltasFlag,
-  narrateSigned,
   nothingNew,
   previewOf,
+  reportSigned,
 } from '../../repository/change-flags.js';
 import { requireSettledShare, settledExitCode, settledFlags } from '../../repository/require-settled.js';
 import { deltaDetails, deltasText } from '../../show/show-repository.js';
@@ -73,7 +73,7 @@ export const command: CommandDefinition<PromoteFlags> = {
     if (result.kind !== 'nothing-new' && result.deltas.length > 0)
       context.reporter.finish('delta', deltasText(result.deltas));
     if (result.kind !== 'nothing-new') warnOfUnknownChange(shownChange(result.info), context.reporter);
-    narrateSigned(result, context.reporter);
+    reportSigned(result, context.reporter);
     return withHosts(answer(result, flags), hosts);
   },
 };

@@ -31,9 +31,9 @@ import {
   changeFlags,
   changeOptions,
   deltasFlag,
-  narrateSigned,
   nothingNew,
   previewOf,
+  reportSigned,
 } from '../../repository/change-flags.js';
 import { firstOf, sourceDetails, warnOfSource } from '../../repository/source-warnings.js';
 import { deltaDetails, deltasText, shortDigest } from '../../show/show-repository.js';
@@ -151,7 +151,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   // Probes on the hosts may wait for a stamp that this release does not have.
   if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
     reporter.warn('the previous release was stamped, this one is not: was --stamp forgotten?');
-  narrateSigned({ ...result, signed: signedOf(result) }, reporter);
+  reportSigned({ ...result, signed: signedOf(result) }, reporter);
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;

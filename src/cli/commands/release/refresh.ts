@@ -64,7 +64,7 @@ function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
-  const news = texts.length === 0 ? '' : `; ${texts.join(', ')} published`;
+  const published = texts.length === 0 ? '' : `; ${texts.join(', ')} published`;
   return {
     outcome: 'signed',
     details: {
@@ -78,7 +78,7 @@ function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
       ...given({ signedAheadMs }),
     },
     lines: [
-      `SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`,
+      `SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${published}`,
       ...releaseLines('publishes', newReleases),
       ...leftOutLines(ignored, repository),
     ],

@@ -14,10 +14,10 @@ import {
   changeFlags,
   changeOptions,
   deltasFlag,
-  narrateSigned,
   nothingNew,
   previewOf,
   refreshLine,
+  reportSigned,
   waitingText,
 } from '../../repository/change-flags.js';
 import { deltaDetails, deltasText, releaseDetails, releaseLines } from '../../show/show-repository.js';
@@ -57,7 +57,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
     const result = await withdrawRelease(request, { ...options, deltas: flags.deltas });
     if (result.kind !== 'nothing-new' && result.deltas.length > 0)
       context.reporter.finish('delta', deltasText(result.deltas));
-    narrateSigned(result, context.reporter);
+    reportSigned(result, context.reporter);
     return answer(result, flags);
   },
 };

@@ -28,7 +28,7 @@ import {
   verdictLine,
   verdictOf,
 } from '../../repository/status-verdict.js';
-import { isoDay, releaseDetails, releaseLines, shellWord, shortDigest } from '../../show/show-repository.js';
+import { isoDay, releaseDetails, releaseLines, shellQuote, shortDigest } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;
@@ -146,7 +146,7 @@ function answer(
       ...publishedLines(state),
       ...releaseLines('waits', listNewReleases(state)),
     ],
-    next: nextLine(verdict, `--repository ${shellWord(flags.repository)}`),
+    next: nextLine(verdict, `--repository ${shellQuote(flags.repository)}`),
   };
 }
 

@@ -13,12 +13,12 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
-  madeUpLines,
+  generatedLines,
   type NewPassphrase,
   newPassphrase,
   passphraseFlags,
 } from '../../repository/passphrase.js';
-import { fingerprint, isoDay, shellWord } from '../../show/show-repository.js';
+import { fingerprint, isoDay, shellQuote } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const flags = {
@@ -128,8 +128,8 @@ function answer(
       `  2. copy ${result.rootPath} to each host as /etc/writ/root.json`,
       '  3. publish:',
     ],
-    kept: madeUpLines('Passphrase of all keys', chosen),
-    next: `writ publish SOURCE --repository ${shellWord(flags.repository)} --keys ${shellWord(flags.keys)} --bundle NAME`,
+    kept: generatedLines('Passphrase of all keys', chosen),
+    next: `writ publish SOURCE --repository ${shellQuote(flags.repository)} --keys ${shellQuote(flags.keys)} --bundle NAME`,
   };
 }
 
@@ -151,7 +151,7 @@ function holderLines({ roles }: InitResult, { keys, name = [] }: InitFlags): str
 
 function secretLines(chosen: NewPassphrase | undefined): string[] {
   if (chosen === undefined) return ['The key files are not encrypted: whoever reads them can sign.'];
-  return madeUpLines('Passphrase of all keys', chosen);
+  return generatedLines('Passphrase of all keys', chosen);
 }
 
 function warning({ rootKeys, rootThreshold }: InitFlags): string {

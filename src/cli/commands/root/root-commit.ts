@@ -34,7 +34,7 @@ import {
   releaseDetails,
   releaseLines,
   releaseText,
-  shellWord,
+  shellQuote,
 } from '../../show/show-repository.js';
 
 const maxReleasesShown = 50;
@@ -194,7 +194,7 @@ function preview(plan: CommitPlan, flags: CommitFlags): Answer {
   };
 }
 
-const words = { committed: 'COMMITTED', completed: 'COMPLETED', unchanged: 'NOTHING NEW' } as const;
+const labels = { committed: 'COMMITTED', completed: 'COMPLETED', unchanged: 'NOTHING NEW' } as const;
 
 function answer(result: CommitResult, flags: CommitFlags, file: string): Answer {
   const { kind, plan, signed, waiting, expired } = result;
@@ -202,16 +202,16 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
   const gone = compareRoots(plan.base.signed, plan.root.signed).roles.flatMap(({ role, removed }) =>
     removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
   );
-  const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
+  const signedTexts = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
   const hosts =
     waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse the current metadata.';
   return {
     outcome: kind,
     details: { changed: kind !== 'unchanged', ...detailsOf(plan), signed, waiting, expired: expired ?? null },
     lines: [
-      `${words[kind]} root v${version}. ${hosts}`,
+      `${labels[kind]} root v${version}. ${hosts}`,
       ...(flags.confirm === undefined ? [verifiedLine(plan)] : planLines(plan, flags)),
-      ...(news.length > 0 ? [`  signed by the new keys: ${news.join(', ')}`] : []),
+      ...(signedTexts.length > 0 ? [`  signed by the new keys: ${signedTexts.join(', ')}`] : []),
       ...(waiting.length > 0 ? [`  not signed yet: ${waiting.join(', ')}`] : []),
       ...(expired === undefined
         ? []
@@ -224,10 +224,10 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
 
 /** @returns the command, with the keys that it needs, before hosts accept the repository again; undefined for none */
 function nextOf({ waiting, expired }: CommitResult, flags: CommitFlags, file: string): string | undefined {
-  const repository = `--repository ${shellWord(flags.repository)} --keys DIR`;
+  const repository = `--repository ${shellQuote(flags.repository)} --keys DIR`;
   const isTargets = waiting.includes('targets') || expired === 'targets';
   if (waiting.includes('targets')) {
-    return `writ root commit ${shellWord(file)} ${repository}   (with the new keys of ${waiting.join(', ')}, or --signer)`;
+    return `writ root commit ${shellQuote(file)} ${repository}   (with the new keys of ${waiting.join(', ')}, or --signer)`;
   }
   if (waiting.length === 0 && (expired === undefined || isTargets)) return undefined;
   return `writ refresh ${repository}   (with the keys of snapshot and timestamp; or start the server with them)`;

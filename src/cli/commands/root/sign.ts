@@ -41,7 +41,7 @@ import {
   proposalLines,
   tallyText,
 } from '../../show/show-proposal.js';
-import { shellWord } from '../../show/show-repository.js';
+import { shellQuote } from '../../show/show-repository.js';
 
 const flags = {
   key: optional('--key <file>', 'your key; may be repeated', repeatedText),
@@ -184,7 +184,7 @@ function answer(signed: SignedProposal, out: string): Answer {
   const nameOf = (id: string): string => nameIn(base.signed, proposal.root.signed, id);
   const missing = missingText(tallies);
   const complete = isComplete(tallies);
-  const file = shellWord(out);
+  const file = shellQuote(out);
   const by = added.length > 0 ? `SIGNED ${out} by ${added.map(nameOf).join(', ')}` : undefined;
   const before =
     already.length > 0

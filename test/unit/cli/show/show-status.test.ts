@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { showStatus, statusWord } from '../../../../src/cli/show/show-status.js';
+import { showStatus, statusLabel } from '../../../../src/cli/show/show-status.js';
 import type { BundleStatus, StatusReport } from '../../../../src/core/protocol/control-protocol.js';
 import type { BakeStatus } from '../../../../src/core/status/status.js';
 import { refusesAllText, unknownAnswerText } from '../../../../src/core/status/worker-rules.js';
@@ -256,7 +256,7 @@ describe('the undo command of a status', () => {
 describe('the status of a host', () => {
   for (const [name, [word, report]] of Object.entries(cases)) {
     it(`matches its golden file: ${name}`, () => {
-      assert.equal(statusWord(report), word);
+      assert.equal(statusLabel(report), word);
       matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
     });
   }
@@ -270,7 +270,7 @@ describe('the status of a host', () => {
 
   it('is damaged and never active when the policy on disk is damaged, with or without an agent', () => {
     const problems = [problem('STATE_DAMAGED', 'dns-edge: block.rpz changed on disk')];
-    assert.equal(statusWord(statusReport({ problems })), 'damaged');
+    assert.equal(statusLabel(statusReport({ problems })), 'damaged');
     for (const agent of ['run', 'stop'] as const) {
       const [head = ''] = showStatus(statusReport({ problems, agent })).lines;
       assert.match(head, /generation 18 is active, and the policy on disk is damaged/);
@@ -308,14 +308,14 @@ describe('the status of a host', () => {
 
   it('is active again after the workers that the last cycle missed were notified', () => {
     const last = { ...statusReport().last!, outcome: 'degraded' } as const;
-    assert.equal(statusWord(statusReport({ last })), 'active');
+    assert.equal(statusLabel(statusReport({ last })), 'active');
     const problems = [problem('WORKER_UNCONFIRMED', 'nobody proved it')];
-    assert.equal(statusWord(statusReport({ last, problems })), 'degraded');
+    assert.equal(statusLabel(statusReport({ last, problems })), 'degraded');
   });
 
   it('is degraded when a release is left out after silent workers, as a pull reports it', () => {
     const problems = [problem('SILENT_REFUSAL', 'dns-edge 43 was taken back 3 times')];
-    assert.equal(statusWord(statusReport({ problems })), 'degraded');
+    assert.equal(statusLabel(statusReport({ problems })), 'degraded');
   });
 
   it('counts the entries that were omitted from the report', () => {
