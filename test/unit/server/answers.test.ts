@@ -43,7 +43,7 @@ describe('server', () => {
       assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
     });
 
-    it('is 304 without a body for whoever has it', async () => {
+    it('is 304 without a body for a client with the current bytes', async () => {
       const etag = (await get('/metadata/timestamp.json')).headers.get('etag') ?? '';
       const again = await get('/metadata/timestamp.json', { headers: { 'if-none-match': etag } });
       assert.equal(again.status, 304);
@@ -108,7 +108,7 @@ describe('server', () => {
       assert.equal(await archive.text(), archiveBytes);
     });
 
-    it('are 304 for whoever has them', async () => {
+    it('are 304 for a client with the current bytes', async () => {
       const etag = (await get(`/${archiveFile}`)).headers.get('etag') ?? '';
       const again = await get(`/${archiveFile}`, { headers: { 'if-none-match': `W/${etag}, "other"` } });
       assert.equal(again.status, 304);
@@ -136,14 +136,14 @@ describe('server', () => {
       assert.equal(await tail.text(), archiveBytes.slice(-4));
     });
 
-    it('say 416 and their length for a part that is not there', async () => {
+    it('return 416 and their length for a range beyond their end', async () => {
       const response = await get(`/${archiveFile}`, { headers: { range: 'bytes=16-' } });
       assert.equal(response.status, 416);
       assert.equal(response.headers.get('content-range'), 'bytes */16');
       assert.equal(await response.text(), '');
     });
 
-    it('come whole when the part was begun on another file', async () => {
+    it('are sent completely when the client has a part of another file', async () => {
       const headers = { range: 'bytes=4-6', 'if-range': '"of another file"' };
       const response = await get(`/${archiveFile}`, { headers });
       assert.equal(response.status, 200);
@@ -167,7 +167,7 @@ describe('server', () => {
       assert.equal((await get(`/${file}`, { headers: { range: 'bytes=0-' } })).status, 416);
     });
 
-    it('survive a client that goes away half-way', async () => {
+    it('survive a client that disconnects during the response', async () => {
       const file = `targets/${'c'.repeat(64)}.big`;
       fs.writeFileSync(dir.join(file), Buffer.alloc(8_000_000, 0x61));
       const controller = new AbortController();

@@ -103,7 +103,7 @@ describe('a client that reads nothing of its answer', () => {
 });
 
 describe('requests that do not wait for an answer', () => {
-  it('are answered in their order, each whole', async () => {
+  it('are answered in their order, each completely', async () => {
     await using here = await site();
     const text = getRequest(archiveFile) + getRequest('metadata/2.root.json') + lastRequest(archiveFile);
     const answer = await rawRequest(here.url, text);
@@ -131,7 +131,7 @@ describe('requests that do not wait for an answer', () => {
     assert.equal((await answer).body.split('HTTP/1.1 200').length, 3);
   });
 
-  it('end their connection when there are too many, and those of nobody else', async () => {
+  it('close their own connection only when there are too many', async () => {
     await using here = await site({ maxWaitingRequests: 2 });
     const fits = await rawRequest(here.url, getRequest(archiveFile).repeat(2) + lastRequest(archiveFile));
     assert.equal(fits.body.split(archiveBytes).length, 4);
@@ -204,7 +204,7 @@ describe('requests that do not wait for an answer', () => {
 });
 
 describe('an address with too many connections', () => {
-  it('is told so at the next one, and served again when one has gone', async () => {
+  it('gets a refusal at the next one, and is served again when one is closed', async () => {
     let begun = 0;
     await using here = await bareListener({ maxConnectionsPerAddress: 2 }, (_request, response) => {
       begun += 1;
@@ -232,7 +232,7 @@ describe('an address with too many connections', () => {
     for (const socket of held) socket.destroy();
   });
 
-  it('is said in the log when it is all of the server that is full', async () => {
+  it('is logged when the limit of the complete server is reached', async () => {
     await using here = await site({ maxConnections: 1 });
     const file = `targets/${'c'.repeat(64)}.big`;
     fs.writeFileSync(here.dir.join(file), Buffer.alloc(30_000_000, 0x61));

@@ -57,7 +57,7 @@ describe('health', () => {
     assert.deepEqual(summary({ state: damaged, nowMs }), ['critical', 'critical METADATA_MISSING']);
   });
 
-  it('warns when less than a quarter of the life of an online role is left', () => {
+  it('warns when less than a quarter of the validity period of an online role is left', () => {
     const quarter = nowMs + 5.25 * dayMs;
     assert.deepEqual(summary({ state: state(), nowMs: quarter }), ['ok']);
     assert.deepEqual(summary({ state: state(), nowMs: quarter + 1 }), ['warning', 'warning EXPIRES_SOON']);
@@ -70,7 +70,7 @@ describe('health', () => {
     assert.deepEqual(summary({ state: late, nowMs }), ['warning', 'warning METADATA_EXPIRED']);
   });
 
-  it('says of an online role near its end that nobody here signs it, where there are no keys', () => {
+  it('reports for an online role near its expiry that this server does not sign it, where it has no keys', () => {
     const late = { state: state(), nowMs: nowMs + 6 * dayMs };
     assert.match(
       judgeHealth(late).reasons[0]?.message ?? '',
@@ -79,7 +79,7 @@ describe('health', () => {
     assert.doesNotMatch(judgeHealth({ ...late, resign: {} }).reasons[0]?.message ?? '', /no online keys/);
   });
 
-  it('warns of what re-signing would fail by, and says until when hosts go on', () => {
+  it('warns of an obstacle to re-signing, and reports until when hosts accept releases', () => {
     const obstacle = { code: 'DISK_DENIED', message: 'this user cannot write to repo: EACCES' } as const;
     const input = { state: state(), nowMs, resign: { obstacle } };
     assert.deepEqual(summary(input), ['warning', 'warning DISK_DENIED']);
@@ -97,7 +97,7 @@ describe('health', () => {
     assert.match(message, /lists 1\.team-0\.json, .*, 1\.team-4\.json and 2 more, which/);
   });
 
-  it('warns of a publish that waits for the online keys, but only where nobody signs by himself', () => {
+  it('warns of a publish that waits for the online keys, but only where the server does not sign', () => {
     const pending = { ...state(), pending: ['2.targets.json'] };
     assert.deepEqual(summary({ state: pending, nowMs }), ['warning', 'warning PUBLISH_PENDING']);
     assert.deepEqual(summary({ state: pending, nowMs, resign: {} }), ['ok']);

@@ -43,8 +43,8 @@ async function health(server: RunningServer): Promise<{ status: number; body: He
   return { status: response.status, body: (await response.json()) as HealthBody };
 }
 
-describe('a client that goes away amid its answer', () => {
-  it('is one line that says so, no error, and counted', async () => {
+describe('a client that disconnects during its response', () => {
+  it('is one line of the log without an error, and counted', async () => {
     const log = logLines();
     await withServer({ log: log.log }, async (server, repository) => {
       const file = `targets/${'c'.repeat(64)}.big`;
@@ -98,7 +98,7 @@ describe('/healthz', () => {
 });
 
 describe('a server with online keys', () => {
-  it('signs a waiting publish into the snapshot as soon as a host asks, and goes on when it cannot', async () => {
+  it('signs a waiting publish into the snapshot at the request of a host, and continues when it cannot', async () => {
     const calls: (readonly string[])[] = [];
     const log = logLines();
     const signer = {
@@ -191,7 +191,7 @@ describe('access log', () => {
     );
   });
 
-  it('says when a client went away before the end', async () => {
+  it('records when a client disconnected before the end', async () => {
     const log = logLines();
     await withServer({ log: log.log }, async (server, repository) => {
       const file = `targets/${'c'.repeat(64)}.big`;
@@ -206,7 +206,7 @@ describe('access log', () => {
     assert.ok(Number(line?.['bytes']) < 30_000_000);
   });
 
-  it('says why a request failed, and tells the client nothing of it', async () => {
+  it('records why a request failed, and sends the client no detail', async () => {
     const log = logLines();
     await withServer({ log: log.log }, async (server, repository) => {
       replaceFile(repository, 'metadata/timestamp.json', Buffer.alloc(20_000));

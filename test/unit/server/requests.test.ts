@@ -144,7 +144,7 @@ describe('server', () => {
       assert.equal(answer.status, 431);
     });
 
-    it('answers nonsense with 400 and goes on', async () => {
+    it('answers a malformed request with 400, and the server continues', async () => {
       assert.equal((await rawRequest(server.url, 'nonsense\r\n\r\n')).status, 400);
       assert.equal((await get('/metadata/timestamp.json')).status, 200);
     });

@@ -55,7 +55,7 @@ describe('slow clients', () => {
 });
 
 describe('many clients', () => {
-  it('that only keep a connection give way to who asks for something', async () => {
+  it('with idle connections lose them to clients that send a request', async () => {
     await using site = await limited({ maxConnections: 2 });
     const idle = connect(site.port, '127.0.0.1');
     idle.on('error', () => undefined).write(getRequest('metadata/timestamp.json'));
@@ -67,7 +67,7 @@ describe('many clients', () => {
     silent.destroy();
   });
 
-  it('are turned away where each place is taken by an answer that is under way', async () => {
+  it('are refused where every allowed connection has an active response', async () => {
     await using site = await limited({ maxConnections: 2 });
     const held = await hostileClients(site.url, getRequest(site.bigFile), 2);
     for (const one of held) {

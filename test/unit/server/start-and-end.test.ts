@@ -30,7 +30,7 @@ describe('start and end', () => {
     assert.equal(await codeOf(missing), 'USAGE');
   });
 
-  it('says LISTEN_FAILED for an address that is taken or not ours', async () => {
+  it('fails with LISTEN_FAILED for an address that is in use or not of this machine', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const other = createServer();
@@ -70,7 +70,7 @@ describe('start and end', () => {
     client.destroy();
   });
 
-  it('tells who asks again behind an answer that is under way that the server ends', async () => {
+  it('answers a further request after an active response with the notice that the server is stopping', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -92,7 +92,7 @@ describe('start and end', () => {
     );
   });
 
-  it('finishes what is under way, takes nothing new, and cuts off who does not read', async () => {
+  it('finishes active responses, accepts no new request, and disconnects a client that does not read', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;

@@ -78,7 +78,7 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('gives the place of who is idle behind its answer to a newcomer, and never that of who is answered', async () => {
+  it('closes an idle connection for a new client, and never one with an active response', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -102,7 +102,7 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     answered.destroy();
   });
 
-  it('closes a connection whose handshake does not end within its timeout', async () => {
+  it('closes a connection when its handshake does not end within its timeout', async () => {
     using dir = tempDir();
     const tls = readTlsFiles(await makeCertificate(dir.path, 'first'));
     const limits = serverLimits({ tlsHandshakeTimeoutMs: 200 }, 10_000);

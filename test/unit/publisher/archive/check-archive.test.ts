@@ -13,7 +13,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { sampleRepository } from '../../../kit/repository/sample-repository.js';
 
 describe('checkArchive', () => {
-  it('reports an entry whose path, digest or manifest is not that of its archive', async () => {
+  it('reports an entry with another path, digest or manifest than its archive', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' });

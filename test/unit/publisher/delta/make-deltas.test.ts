@@ -157,7 +157,7 @@ describe('a publish', () => {
     assert.equal(await checkHead(repository), 0);
   });
 
-  it('refuses a source that changes while its delta is made, and nothing goes live', async () => {
+  it('refuses a source that changes while its delta is made, and publishes nothing', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await publish(repository, 'one');
@@ -187,7 +187,7 @@ describe('a publish', () => {
     assert.equal((await seenByHost(repository)).release?.serial, 1);
   });
 
-  it('does not go live with a delta that changed before the timestamp did', async () => {
+  it('is refused when a delta changes before the timestamp is written', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await publish(repository, 'one');
@@ -202,7 +202,7 @@ describe('a publish', () => {
 
   for (const label of ['repo.delta:write', 'repo.delta:rename', 'repo.delta:flush-to']) {
     for (const moment of ['before', 'after'] as const) {
-      it(`that is cut ${moment} ${label} leaves what was live, and the next one is whole`, async () => {
+      it(`that is cut ${moment} ${label} leaves the published state, and the next one is complete`, async () => {
         using dir = tempDir();
         const repository = sampleRepository(dir);
         await publish(repository, 'one');

@@ -134,7 +134,7 @@ describe('publishBundle with bounds on the change', () => {
     assert.deepEqual(next.kind === 'live' && next.accepted, []);
   });
 
-  it('brings live what was accepted when it was signed, without being asked again', async () => {
+  it('publishes a waiting release that was accepted when it was signed, without a new confirmation', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ list: lines(100) });

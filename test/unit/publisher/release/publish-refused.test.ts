@@ -66,7 +66,7 @@ describe('a changed repository', () => {
     ['archive', 'x'],
     ['snapshot', ' '],
   ] as const) {
-    it(`does not go live when the ${file} changes before the timestamp does`, async () => {
+    it(`does not publish when the ${file} changes before the timestamp is written`, async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir);
       await repository.publish(v1);

@@ -86,7 +86,7 @@ describe('a publish with stamps', () => {
     });
   });
 
-  it('that was signed without the online keys goes live as it was signed', async () => {
+  it('that was signed without the online keys is published as it was signed', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const keys = someKeys(dir, repository, 'targets.key');

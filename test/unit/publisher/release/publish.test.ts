@@ -149,7 +149,7 @@ describe('publishBundle', () => {
     assert.equal((await seenByHost(repository)).release?.serial, 2);
   });
 
-  it('writes files that everybody may read, under any umask', async () => {
+  it('writes files that all users can read, under any umask', async () => {
     using dir = tempDir();
     const before = process.umask(0o077);
     try {
@@ -247,7 +247,7 @@ describe('publishBundle without the online keys', () => {
     assert.equal((await seenByHost(repository, 'access')).release?.serial, 1);
   });
 
-  it('takes the release that waits live when it is published again with all keys', async () => {
+  it('publishes the waiting release when it is published again with all keys', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const keys = withoutKeys(repository, dir.join('offline'), 'timestamp.key');

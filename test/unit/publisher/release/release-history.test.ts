@@ -54,7 +54,7 @@ describe('a hand-over', () => {
   });
 });
 
-describe('the life of a role', () => {
+describe('the validity period of a role', () => {
   it('is its own where it has one of a second at least, and never an own one of the targets', () => {
     using dir = tempDir();
     const { targets, live, ...state } = stateOf(sampleRepository(dir));

@@ -211,7 +211,7 @@ describe('withdrawRelease', () => {
     await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2]));
   });
 
-  it('without the online keys signs targets, and a refresh takes them live', async () => {
+  it('without the online keys signs targets, and a refresh publishes them', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const keys = someKeys(dir, repository, 'targets.key');
@@ -231,7 +231,7 @@ describe('withdrawRelease', () => {
     await rejectsCode('KEYS_MISSING', withdrawRelease({ bundle, serials: [2], reason: '' }, options));
   });
 
-  it('killed before its timestamp goes live, it is finished by the same command', async () => {
+  it('killed before its timestamp is written, it is finished by the same command', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const durableFs = createDurableFs({

@@ -238,7 +238,7 @@ describe('a proposal that must not become the root', () => {
     await rejectsCode('REPOSITORY_INVALID', commit(repository, next, { keys: keysAt(stranger.keys) }));
   });
 
-  it('was bent in the mail in a way that signers would not have been shown', async () => {
+  it('was changed in the mail in a part that signers do not see', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const made = proposal(repository, {});

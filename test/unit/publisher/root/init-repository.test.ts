@@ -125,7 +125,7 @@ describe('initRepository', () => {
   });
 
   for (const op of ['keys.create', 'keys.public', 'repo.targets:write', 'repo.timestamp:write']) {
-    it(`leaves nothing in the way of the next try when the disk is full at ${op}`, () => {
+    it(`leaves nothing that would refuse the next attempt when the disk is full at ${op}`, () => {
       using dir = tempDir();
       const full = createDurableFs({
         before: (operation) => {

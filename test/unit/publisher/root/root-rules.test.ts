@@ -32,7 +32,7 @@ function change(base: RootSigned, given: Partial<RootChange>): RootSigned {
 const root = 'root' as const;
 
 describe('a change of the root', () => {
-  it('of nothing is the next version with a life of its own', () => {
+  it('of nothing is the next version with a new validity period', () => {
     using dir = tempDir();
     const base = startingPoint(dir);
     const next = change(base, {});
@@ -57,7 +57,7 @@ describe('a change of the root', () => {
     assert.deepEqual(judgeRoot(base, next), { mistakes: [], dangers: [] });
   });
 
-  it('takes a key by its id, replaces the key of a role, and changes lives and thresholds', () => {
+  it('removes a key by its id, replaces the key of a role, and changes validity periods and thresholds', () => {
     using dir = tempDir();
     const base = startingPoint(dir);
     const [first = ''] = base.roles.root.keyids;
@@ -155,7 +155,7 @@ function withRole(next: RootSigned, role: keyof RootSigned['roles'], given: obje
 
 describe('a mistake in a next root', () => {
   for (const [name, bend] of Object.entries(mistakes)) {
-    it(`is refused whoever says so: ${name}`, () => {
+    it(`is refused with and without a confirmation: ${name}`, () => {
       using dir = tempDir();
       const base = startingPoint(dir);
       const next = change(base, {});
@@ -191,7 +191,7 @@ const dangers: Readonly<Record<string, Partial<RootChange>>> = {
 
 describe('a danger in a next root', () => {
   for (const [name, given] of Object.entries(dangers)) {
-    it(`is refused unless it is said on purpose: ${name}`, () => {
+    it(`is refused without a confirmation: ${name}`, () => {
       using dir = tempDir();
       const base = startingPoint(dir);
       const verdict = judgeRoot(base, change(base, given));

@@ -31,7 +31,7 @@ describe('resignOnline', () => {
     assert.deepEqual(versions, { targets: 2, snapshot: 3, timestamp: 3 });
   });
 
-  it('takes what a team signed live with the timestamp, though the targets are the same', async () => {
+  it('publishes the file of a team with the timestamp, though the targets are the same', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     await repository.publish({ file: 'two' }, { keys: team.keys });
@@ -39,7 +39,7 @@ describe('resignOnline', () => {
     assert.deepEqual(wentLive, [{ role: 'dns-team', version: 2 }]);
   });
 
-  it('signs both, each with its full life from now', async () => {
+  it('signs both, each with its full validity period from now', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -124,7 +124,7 @@ describe('resignOnline', () => {
     assert.deepEqual(directoryState(`${repository.directory}/metadata`), before);
   });
 
-  it('takes live what waits beside a file that does not verify, also while the timestamp is young', async () => {
+  it('publishes a waiting file beside one that does not verify, also while the timestamp is young', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' }, { keys: someKeys(dir, repository, 'targets.key') });
@@ -134,7 +134,7 @@ describe('resignOnline', () => {
     assert.deepEqual([versions.targets, ignored], [2, ['3.targets.json']]);
   });
 
-  it('looks at sixty-four newer files that do not verify, however many there are', async () => {
+  it('reads at most sixty-four newer files that do not verify', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });
@@ -149,7 +149,7 @@ describe('resignOnline', () => {
     assert.deepEqual([ignored[0], ignored.at(-1)], ['202.targets.json', '139.targets.json']);
   });
 
-  it('does not take waiting targets live when their archive is missing', async () => {
+  it('does not publish waiting targets when their archive is missing', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const keys = dir.join('offline');

@@ -51,7 +51,7 @@ async function refreshWith({ repository, clock }: Site, clockCheck: ClockCheck) 
 const kernel = (answer: Awaited<ReturnType<ClockCheck['ask']>>): ClockCheck => ({ ask: async () => answer });
 
 describe('a repository that was signed ahead', () => {
-  it('is signed on by the time that hosts were told, and says so', async () => {
+  it('is signed with the time of the last timestamp, and reports the difference', async () => {
     using dir = tempDir();
     const it = site(dir);
     it.clock.setWallTime(it.rightMs + 200 * dayMs);
@@ -68,7 +68,7 @@ describe('a repository that was signed ahead', () => {
     assert.equal(measureSignedAheadMs(stateOf(it.repository), it.clock.nowMs()), 200 * dayMs);
   });
 
-  it('signs the snapshot along where that has ended by the time that hosts were told', async () => {
+  it('signs the snapshot too where it has expired by the time of the last timestamp', async () => {
     using dir = tempDir();
     const it = site(dir);
     it.clock.setWallTime(it.rightMs + 29 * dayMs);
@@ -100,7 +100,7 @@ describe('a repository that was signed ahead', () => {
     assert.deepEqual([again.kind, again.release.serial, again.release.createdAtMs], ['live', 2, it.rightMs]);
   });
 
-  it('names the way out where even that time does not help', async () => {
+  it('names the remedy where even that time does not help', async () => {
     using dir = tempDir();
     const it = site(dir);
     it.clock.setWallTime(it.rightMs + 200 * dayMs);
@@ -122,7 +122,7 @@ describe('a clock that is 30 days past all that was signed', () => {
     return it;
   };
 
-  it('signs nothing while the kernel says that nobody keeps it right', async () => {
+  it('signs nothing while the kernel reports it as not synchronised', async () => {
     using dir = tempDir();
     const it = await later(dir, 30);
     const metadata = layoutOf(it.repository.directory).metadata;
@@ -137,7 +137,7 @@ describe('a clock that is 30 days past all that was signed', () => {
     assert.deepEqual(directoryState(metadata), before);
   });
 
-  it('signs where the kernel says that it is right, or says nothing', async () => {
+  it('signs where the kernel reports it as synchronised, or reports nothing', async () => {
     for (const answer of ['synchronised', 'unknown'] as const) {
       using dir = tempDir();
       const it = await later(dir, 30);
@@ -173,7 +173,7 @@ describe('a clock that is 30 days past all that was signed', () => {
     await refreshWith(it, { ask });
   });
 
-  it('signs where a person says that it is right, and records that until the next time', async () => {
+  it('signs where an operator confirms it, and records that until the next signature', async () => {
     using dir = tempDir();
     const it = await later(dir, 40);
     await refreshWith(it, { ...kernel('unsynchronised'), stated: true });

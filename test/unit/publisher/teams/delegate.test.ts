@@ -75,7 +75,7 @@ describe('delegateRole', () => {
     assert.equal(signedByTeam.expiresMs, repository.clock.nowMs() + 10 * dayMs);
   });
 
-  it('says nothing new, and writes nothing, when all is as it is', async () => {
+  it('reports nothing new, and writes nothing, without a change', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
     const before = directoryState(repository.directory);
@@ -83,7 +83,7 @@ describe('delegateRole', () => {
     assert.deepEqual(directoryState(repository.directory), before);
   });
 
-  it('changes the life alone, and writes nothing when the life is the same', async () => {
+  it('changes the validity period alone, and writes nothing when it is the same', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
     assert.equal((await delegateTo(repository, team, { validityMs: 10 * dayMs })).kind, 'live');
@@ -147,7 +147,7 @@ describe('delegateRole', () => {
     });
   }
 
-  it('can be looked at before: no key, no write', async () => {
+  it('can be previewed without a key and without a write', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const { publicKey, role } = makeTeam(dir, 'dns-team');

@@ -18,7 +18,7 @@ import { dayMs, live } from '../../../kit/repository/delegating.js';
 import { changeOptions, metadataPath, sampleRepository } from '../../../kit/repository/sample-repository.js';
 
 describe('a role that was removed and comes back', () => {
-  it('does not bring its old releases back: it goes on from what it is handed over now', async () => {
+  it('does not bring its old releases back: it continues from the releases that are handed over now', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     await delegateRole({ role: 'dns-team', shouldHandOver: true }, changeOptions(repository));
@@ -56,7 +56,7 @@ describe('a change of keys', () => {
   });
 });
 
-describe('what a team has signed and nobody has taken live', () => {
+describe('a file that a team has signed and that is not published', () => {
   it('is seen by the server, the first file of a role too', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);

@@ -52,7 +52,7 @@ function change(path: string, at: number): void {
 }
 
 describe('checkRepository', () => {
-  it('finds a whole repository whole: roots, roles, archives', async () => {
+  it('finds no problem in an intact repository: roots, roles, archives', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const report = await check(repository, repository.keys);
@@ -68,7 +68,7 @@ describe('checkRepository', () => {
     );
   });
 
-  it('reports an archive that is gone, cut, grown or changed, each by its code, and goes on', async () => {
+  it('reports an archive that is missing, cut, grown or changed, each by its code, and continues', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const [first = '', second = ''] = archives(repository);
@@ -173,7 +173,7 @@ describe('checkRepository', () => {
     );
   });
 
-  it('notes what waits and what cannot go live, which is no problem for hosts', async () => {
+  it('notes waiting files and files that cannot be published, which are no problem for hosts', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     fs.copyFileSync(metadataPath(repository, '2.targets.json'), metadataPath(repository, '4.targets.json'));

@@ -59,7 +59,7 @@ describe('what an interrupted publish left', () => {
     assert.deepEqual(planCollection(options(repository)), []);
   });
 
-  it('is not said to be removed where its writer finished meanwhile', async () => {
+  it('is not reported as removed where its writer finished meanwhile', async () => {
     using dir = tempDir();
     const { repository } = await withReleases(dir, 1);
     const path = `${repository.directory}/.writ-tmp-a827e4370cc8`;
@@ -187,7 +187,7 @@ describe('removeCollected', () => {
     );
   });
 
-  it('killed midway leaves every kept file whole, and goes on the next time', async () => {
+  it('killed midway leaves every retained file intact, and continues at the next run', async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 5);
     await clock.advance(2 * dayMs);

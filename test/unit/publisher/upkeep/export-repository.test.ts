@@ -112,7 +112,7 @@ describe('exportRepository', () => {
     assert.ok(!fs.existsSync(`${stick}/.lock`));
   });
 
-  it('replaces an older export, copies what is new, and removes what is old', async () => {
+  it('replaces an older export, copies new files, and removes old ones', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const stick = dir.join('stick');
@@ -139,7 +139,7 @@ describe('exportRepository', () => {
     );
   });
 
-  it('replaces an archive of the export whose bytes are not the signed ones', async () => {
+  it('replaces an archive of the export with other bytes than the signed ones', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const stick = dir.join('stick');
@@ -157,7 +157,7 @@ describe('exportRepository', () => {
     assert.ok(fs.lstatSync(path).isFile());
   });
 
-  it('cut off at any write never looks whole: no repository at first, the older one later', async () => {
+  it('interrupted at any write is never accepted as complete: it is no repository at first, the older one later', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const operations: FileOperation[] = [];
@@ -215,7 +215,7 @@ describe('exportRepository', () => {
     assert.deepEqual(seen, [3, 3, 'METADATA_MISSING', 'METADATA_MISSING', 'TARGET_MISSING']);
   });
 
-  it('cut off while it removes what is old shows the new release, and the next export removes the rest', async () => {
+  it('interrupted while it removes old files shows the new release, and the next export removes the rest', async () => {
     using dir = tempDir(memory());
     const repository = await published(dir);
     const stick = dir.join('stick');
@@ -231,7 +231,7 @@ describe('exportRepository', () => {
     assert.equal(fs.readdirSync(`${stick}/targets/dns-edge`).length, 1);
   });
 
-  it('waits for no publish beyond its time, and is made from what is live', async () => {
+  it('waits for a publish at most for the given time, and copies the published state', async () => {
     using dir = tempDir(memory());
     const repository = await published(dir);
     const stick = dir.join('stick');
@@ -253,7 +253,7 @@ describe('exportRepository', () => {
     assert.equal(fs.existsSync(stick), false);
   });
 
-  it('takes the archives of some bundles only; the metadata is always whole', async () => {
+  it('copies the archives of chosen bundles only; the metadata is always complete', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const stick = dir.join('stick');

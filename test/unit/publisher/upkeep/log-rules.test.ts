@@ -122,7 +122,7 @@ describe('#releaseActs', () => {
     }
   });
 
-  it('says no reason where none was given', () => {
+  it('omits the reason where none was given', () => {
     const withdrawal = { serials: [2], atMs: 1_700_000_001_000, reason: '' };
     const [act] = releaseActs(listed(release(2)), listed(release(1, { withdrawn: [2], withdrawal })));
     assert.equal(act !== undefined && 'reason' in act, false);

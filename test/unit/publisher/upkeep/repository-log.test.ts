@@ -41,7 +41,7 @@ const rolesAndVersions = ({ entries }: RepositoryLog) =>
   entries.map(({ role, version }) => `${role}.${version}`);
 
 describe('a rotation of the root in the log', () => {
-  it('is shown with the keys that came and went, and who signed it', async () => {
+  it('is shown with its added and removed keys, and its signers', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });

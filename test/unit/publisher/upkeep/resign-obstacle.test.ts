@@ -9,7 +9,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { sampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
 
 describe('writeObstacle', () => {
-  it('is none where the lock is not there yet: a signing makes it', () => {
+  it('finds none where the lock is missing, because a signing creates it', () => {
     using dir = tempDir();
     const { directory } = sampleRepository(dir);
     fs.rmSync(join(directory, '.lock'), { force: true });
@@ -18,7 +18,7 @@ describe('writeObstacle', () => {
 });
 
 describe('keyObstacle', () => {
-  it('is the first online role whose key is missing beside another one, and none without any', () => {
+  it('is the first online role with a missing key beside another one, and none without any online key', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const root = readRepositoryState(layoutOf(repository.directory)).live.root.signed;

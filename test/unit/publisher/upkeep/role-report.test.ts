@@ -32,7 +32,7 @@ describe('reportRoles', () => {
     assert.equal(team(repository)?.condition, 'unsigned');
   });
 
-  it('lists the top-level roles with the teams below the targets, and who signs', async () => {
+  it('lists the top-level roles with the teams below the targets, and their signers', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await delegateTo(repository, makeTeam(dir, 'dns-team'));
@@ -50,7 +50,7 @@ describe('reportRoles', () => {
     assert.deepEqual(team(repository)?.signers, ['dns-team']);
   });
 
-  it('tells a role that nobody has signed, one that ends soon, one that has ended, and one of other keys', async () => {
+  it('distinguishes an unsigned role, one that expires soon, an expired one, and one with other keys', async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });

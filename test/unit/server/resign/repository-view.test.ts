@@ -31,7 +31,7 @@ describe('repository state', () => {
     assert.deepEqual([problems, pending], [[], []]);
   });
 
-  it('goes by what is live: the newest root, and the versions that timestamp and snapshot list', () => {
+  it('reads the published files: the newest root, and the versions that timestamp and snapshot list', () => {
     using dir = repository();
     replaceFile(dir.path, 'metadata/2.root.json', roleBytes('root', { version: 2 }));
     replaceFile(dir.path, 'metadata/10.root.json', roleBytes('root', { version: 10 }));
@@ -64,7 +64,7 @@ describe('repository state', () => {
     assert.deepEqual(createRepositoryView(dir.path).read().pending, ['3.targets.json']);
   });
 
-  it('says which role is missing, and that those behind it are', () => {
+  it('reports a missing role, and the roles that it lists as missing', () => {
     using dir = repository();
     fs.rmSync(dir.join('metadata/timestamp.json'));
     const view = createRepositoryView(dir.path);
@@ -78,7 +78,7 @@ describe('repository state', () => {
     fs.mkdirSync(dir.path);
   });
 
-  it('says that a role is malformed or too long', () => {
+  it('reports a malformed or too long role', () => {
     using dir = repository();
     replaceFile(dir.path, 'metadata/1.targets.json', 'nonsense');
     replaceFile(dir.path, 'metadata/1.root.json', Buffer.alloc(600_000, 0x20));
@@ -86,7 +86,7 @@ describe('repository state', () => {
     assert.deepEqual(codes(createRepositoryView(dir.path)), expected);
   });
 
-  it('says that a role is signed by keys which the newest root no longer lists', () => {
+  it('reports a role that is signed by keys which the newest root no longer lists', () => {
     using dir = repository();
     const roles = { timestamp: { keyids: ['new'] }, snapshot: { keyids: ['new', 'old'] } };
     replaceFile(dir.path, 'metadata/2.root.json', roleBytes('root', { version: 2, roles }));
@@ -98,7 +98,7 @@ describe('repository state', () => {
     assert.deepEqual(codes(createRepositoryView(dir.path)), ['timestamp SIGNATURE_WRONG_KEY']);
   });
 
-  it('says that a role cannot be opened', () => {
+  it('reports a role that cannot be opened', () => {
     using dir = repository();
     fs.rmSync(dir.join('metadata/1.targets.json'));
     fs.symlinkSync('1.targets.json', dir.join('metadata/1.targets.json'));

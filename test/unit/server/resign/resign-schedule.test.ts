@@ -14,7 +14,7 @@ const state: ServedState = {
 };
 
 describe('re-signing schedule', () => {
-  it('is due when a quarter of the life has passed', () => {
+  it('requires a signature after a quarter of the validity period', () => {
     assert.equal(nextResignAt({ signedAtMs: 1000, expiresMs: 9000 }), 3000);
     assert.equal(nextResignAt({ signedAtMs: 1000, expiresMs: 1000 }), 1000);
   });

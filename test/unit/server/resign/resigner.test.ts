@@ -114,7 +114,7 @@ describe('re-signing loop', () => {
     assert.equal(one.clock.sleeping(), 0);
   });
 
-  it('signs the timestamp after a quarter of its life, the snapshot after a quarter of its own', async () => {
+  it('signs timestamp and snapshot, each after a quarter of its validity period', async () => {
     const one = bench();
     one.resigner.start();
     await settle();
@@ -134,7 +134,7 @@ describe('re-signing loop', () => {
     await one.resigner.stop();
   });
 
-  it('says what would make it fail before there is anything to sign, and until it is gone', async () => {
+  it('reports an obstacle before a signature is needed, and until it is removed', async () => {
     const one = bench();
     one.obstacle = new WritError('DISK_DENIED', 'this user cannot write');
     one.resigner.start();
@@ -163,7 +163,7 @@ describe('re-signing loop', () => {
     await one.resigner.stop();
   });
 
-  it('takes a waiting publish live when it is woken', async () => {
+  it('publishes a waiting release when it is woken', async () => {
     const one = bench();
     one.resigner.start();
     await settle();
@@ -174,7 +174,7 @@ describe('re-signing loop', () => {
     await one.resigner.stop();
   });
 
-  it('takes a waiting publish live by itself', async () => {
+  it('publishes a waiting release without a request', async () => {
     const one = bench();
     one.resigner.start();
     await settle();
