@@ -3,7 +3,7 @@
 import vm from 'node:vm';
 
 /** `no-verdict`: the test exceeded its bound of time or memory. */
-export type PatternVerdict = 'yes' | 'no' | 'no-verdict';
+export type PatternVerdict = 'match' | 'no-match' | 'no-verdict';
 
 export interface BoundedPattern {
   test(text: string): PatternVerdict;
@@ -77,7 +77,7 @@ function processorMs(): number {
 
 function verdictOf(index: number | undefined | 'no-verdict'): PatternVerdict {
   if (index === 'no-verdict') return index;
-  return index === undefined ? 'no' : 'yes';
+  return index === undefined ? 'no-match' : 'match';
 }
 
 function lineAt(text: string, index: number): string {

@@ -33,7 +33,7 @@ export function ownRoutes(options: OwnRoutesOptions): Route[] {
   const { store, queries, metrics, bound, clock, identity, secure } = options;
   const { db } = store;
   const views = openRepositoryViews(db);
-  const look = cacheAnswer(clock, health, async () => {
+  const readHealth = cacheAnswer(clock, health, async () => {
     await requireVersion(db);
     return views.read(clock.nowMs());
   });
@@ -58,7 +58,7 @@ export function ownRoutes(options: OwnRoutesOptions): Route[] {
         '200 while the store answers and no newer version has it; `unread` has a code for each repository that could not be read the last time',
       access: 'anyone',
       handle: async () => {
-        const read = await look();
+        const read = await readHealth();
         // Without names, because each client that reaches the server may read it.
         const unread = read.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
         const repositories = read.length === 0 ? {} : { repositories: read.length, unread };

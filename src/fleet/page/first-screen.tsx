@@ -24,7 +24,7 @@ export function firstScreen(summary: FleetSummary, frame: Frame): string {
     liveEveryMs: 1000,
     children: (
       <>
-        <section class={`verdict ${level}`} aria-label="How the fleet is">
+        <section class={`verdict ${level}`} aria-label="State of the fleet">
           <h1>
             <Badge tone={level} text={level.toUpperCase()} /> {printable(sentence)}
           </h1>
@@ -58,8 +58,8 @@ function TooEarly({ unjudged }: { readonly unjudged: number }): VNode {
   const hostsText = `${grouped(unjudged)} ${unjudged === 1 ? 'host is' : 'hosts are'}`;
   return (
     <p class="warning">
-      Too early to say whether <a href={address}>{hostsText} silent</a>: the server has not listened for two
-      of their intervals.
+      Unknown whether <a href={address}>{hostsText} silent</a>: the server has not accepted reports for two of
+      their intervals.
     </p>
   );
 }

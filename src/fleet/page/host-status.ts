@@ -69,7 +69,7 @@ export function hostHeadline(host: HostDetail): HostHeadline {
   if (host.state !== 'accepted') return headlineOfState(host.state);
   if (host.kind === 'opa') return opaHeadline(host);
   if (report === undefined)
-    return { label: 'NEVER HEARD', tone: 'warning', sentence: 'it has not reported yet' };
+    return { label: 'NEVER REPORTED', tone: 'warning', sentence: 'it has not reported yet' };
   const [label, tone] = headlineLabel(host, report);
   const active =
     report.generation === undefined ? 'no policy is active' : `generation ${report.generation} is active`;

@@ -22,7 +22,7 @@ export function hostPage(host: HostDetail, frame: Frame): string {
     liveEveryMs: 5000,
     children: (
       <>
-        <section class={`verdict ${tone}`} aria-label="How the host is">
+        <section class={`verdict ${tone}`} aria-label="State of the host">
           <h1>
             <UntrustedText text={host.host} />
           </h1>
@@ -38,7 +38,7 @@ export function hostPage(host: HostDetail, frame: Frame): string {
         )}
         {host.report === undefined ? null : <Report report={host.report} nowMs={frame.atMs} />}
         <History
-          title="What it ran and refused"
+          title="Releases that it ran or refused"
           intervals={host.intervals ?? []}
           subject="release"
           csv={hostHistoryCsvAddress(host.key)}
@@ -274,7 +274,7 @@ function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: 
     ]),
   ];
   return (
-    <Section id="identity" title="Who it is">
+    <Section id="identity" title="Identity">
       <dl class="facts">
         {rows.map(([name, value]) => (
           <div>

@@ -14,7 +14,7 @@ export function logPage({ entries, next }: LogPage, frame: Frame): string {
       <>
         <h1>Log</h1>
         {entries.length === 0 ? (
-          <p>Nobody has changed anything yet.</p>
+          <p>No change is recorded yet.</p>
         ) : (
           <Table
             caption="Changes of the fleet, newest first"

@@ -45,7 +45,7 @@ export function releasePage(
         <Curve {...shown} />
         <OfferList offers={report.offers} id="offers" role={frame.visitor?.role} />
         <History
-          title="Who ran it, and when"
+          title="Hosts that ran it, and when"
           intervals={report.intervals ?? []}
           subject="host"
           csv={releaseHistoryCsvAddress(release)}
@@ -144,14 +144,14 @@ function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
   const hosts = known.reduce((sum, one) => sum + one, 0);
   if (first === undefined || last === undefined)
     return (
-      <Section id="curve" title="Who confirmed when">
+      <Section id="curve" title="Confirmations over time">
         <p class="quiet">No host that runs it now has confirmed it.</p>
       </Section>
     );
   const most = Math.max(hosts, last.confirmed);
   const summary = `${counted(last.confirmed, 'host')} of ${grouped(most)} confirmed`;
   return (
-    <Section id="curve" title="Who confirmed when">
+    <Section id="curve" title="Confirmations over time">
       <figure class="curve">
         <figcaption>
           {summary} <span class="quiet">(the upper edge is {counted(most, 'host')})</span>

@@ -18,14 +18,14 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
         <Repository repository={one} atMs={atMs} />
       ))}
       {isKnownAlready(summary) ? null : keys.length === 0 ? (
-        <p class="quiet">No host has said yet which roles it trusts.</p>
+        <p class="quiet">No host has reported yet which roles it trusts.</p>
       ) : (
         <>
           {repositories.length === 0 ? null : (
-            <p class="quiet">As the hosts know them that were heard last:</p>
+            <p class="quiet">As reported by the most recently seen hosts:</p>
           )}
           <Table
-            caption="Roles, as the most recently heard hosts know them"
+            caption="Roles, as reported by the most recently seen hosts"
             columns={['role', { right: 'version' }, 'left', 'ends']}
             rows={keys.map(({ role, version, expiresAtMs }) => [
               role,

@@ -4,6 +4,7 @@
 import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfHttp } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
+import type { PatternVerdict } from '../../platform/bounded-pattern.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-request.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
@@ -25,7 +26,7 @@ import {
   text,
   yesOrNo,
 } from '../shared/driver-options.js';
-import { createExpectation, expectProperties, type Met } from '../shared/expectation.js';
+import { createExpectation, expectProperties } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
 import { type DeferralRule, deferralRule } from '../shared/not-now.js';
 import { fillPlaceholders, requireKnownPlaceholders } from '../shared/placeholders.js';
@@ -113,8 +114,8 @@ function createDriver(options: HttpOptions, context: DriverContext): Driver {
       const reply = await ask(worker, reset, { options, place, clock });
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
-      const met = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
-      return judge(worker, reply, { ...options, busy }, met);
+      const matched = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
+      return judge(worker, reply, { ...options, busy }, matched);
     },
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
@@ -154,7 +155,7 @@ interface JudgedOptions extends HttpOptions {
   readonly busy: DeferralRule;
 }
 
-function judge(worker: string, reply: HttpReply, options: JudgedOptions, met: Met): Answer {
+function judge(worker: string, reply: HttpReply, options: JudgedOptions, matched: PatternVerdict): Answer {
   if (reply.kind === 'failed') return unreachable(`${worker}: ${reply.reason}`);
   const { status, body, retryAfterMs } = reply;
   const { busy } = options;
@@ -166,7 +167,7 @@ function judge(worker: string, reply: HttpReply, options: JudgedOptions, met: Me
     const isVerdict = Math.trunc(status / 100) !== 3 && !noVerdicts.has(status);
     return isVerdict ? refused(text) : unreachable(`${worker}: ${text}`);
   }
-  if (met === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
-  if (met === 'no') return busy.forText(body) ? notNow(text) : refused(text);
+  if (matched === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
+  if (matched === 'no-match') return busy.forText(body) ? notNow(text) : refused(text);
   return options.confirms === true ? confirmed(text) : notified(text);
 }

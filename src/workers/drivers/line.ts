@@ -160,10 +160,11 @@ function judge(
   if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
   const answerText = answer.kind === 'text' ? answer.text : '';
   const text = tailOf(answerText, maxTailCharacters) || 'an empty answer';
-  const met = expectation.judge(answerText, fill);
-  if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
+  const matched = expectation.judge(answerText, fill);
+  if (matched === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
   // A stopped or dead daemon sends no bytes either, so an empty answer is neither a refusal nor a confirmation.
-  if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : notified(text);
-  if (met === 'no') return busy.forText(answerText) ? notNow(text) : refused(text);
+  if (answer.kind === 'silence')
+    return matched === 'no-match' ? unreachable(`${path}: ${text}`) : notified(text);
+  if (matched === 'no-match') return busy.forText(answerText) ? notNow(text) : refused(text);
   return options.confirms === true ? confirmed(text) : notified(text);
 }

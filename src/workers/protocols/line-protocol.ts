@@ -1,11 +1,12 @@
 // Parses answers of daemons with a text protocol on a Unix socket. An answer ends with the connection (unbound, NSD, HAProxy), after
 // one line, or with a line that matches a test (BIRD). Pure; the driver judges answers.
+import type { PatternVerdict } from '../../platform/bounded-pattern.js';
 
 /** More than any verdict, because some daemons list all changes. */
 export const maxLineAnswerBytes = 64_000;
 const maxLines = 2000;
 
-type LineTest = (line: string) => 'yes' | 'no' | 'no-verdict';
+type LineTest = (line: string) => PatternVerdict;
 
 export interface LineRules {
   /** `eof`: all text until the peer closes. A test: up to the first line that matches, inclusive. */
@@ -41,7 +42,7 @@ export function createLineReader(rules: LineRules): LineReader {
     if (lineCount > maxLines) return malformed(`an answer of more than ${maxLines} lines`);
     if (!greeted) {
       const isGreeting = rules.greeting?.(line);
-      if (isGreeting === 'yes') return undefined;
+      if (isGreeting === 'match') return undefined;
       if (isGreeting === 'no-verdict') return malformed('`greeting` takes too long on its first line');
       greeted = true;
     }
@@ -86,7 +87,7 @@ function isEnd(end: LineRules['end'], line: string, lines: readonly string[]): L
   if (end === 'line') return whole;
   const verdict = end(line);
   if (verdict === 'no-verdict') return malformed('`until` takes too long on a line of its answer');
-  return verdict === 'yes' ? whole : undefined;
+  return verdict === 'match' ? whole : undefined;
 }
 
 function malformed(reason: string): LineAnswer {

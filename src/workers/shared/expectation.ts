@@ -1,11 +1,9 @@
 // The configured answer that confirms: an exact text or a regular expression, for drivers with a protocol that has no verdict. An answer
 // that only contains or resembles the exact text does not match.
 import { WritError } from '../../core/errors.js';
-import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
+import { type BoundedPattern, boundedPattern, type PatternVerdict } from '../../platform/bounded-pattern.js';
 import { type OptionsOf, text } from './driver-options.js';
 import { requireKnownPlaceholders } from './placeholders.js';
-
-export type Met = 'yes' | 'no' | 'no-verdict';
 
 export interface Expectation {
   /** False without an expectation: then every answer matches. */
@@ -14,7 +12,7 @@ export interface Expectation {
    * Ignores line ends at the end of the answer.
    * @param fill inserts the generation of the notification into the expected text, if the answer must contain it
    */
-  judge(answer: string, fill: (text: string) => string): Met;
+  judge(answer: string, fill: (text: string) => string): PatternVerdict;
 }
 
 export const expectProperties = {
@@ -39,7 +37,7 @@ export function createExpectation({ expect, expectMatch }: ExpectOptions): Expec
   return {
     isGiven: expect !== undefined,
     judge: (answer, fill) =>
-      expect === undefined || withoutLineEnd(answer) === withoutLineEnd(fill(expect)) ? 'yes' : 'no',
+      expect === undefined || withoutLineEnd(answer) === withoutLineEnd(fill(expect)) ? 'match' : 'no-match',
   };
 }
 

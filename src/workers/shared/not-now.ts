@@ -35,7 +35,7 @@ export function deferralRule(
   const { exit, status, match } = given;
   const pattern = match === undefined ? undefined : compile(match);
   const matches = (output: ProgramOutput): boolean =>
-    pattern === undefined || pattern.test(firstLineOf(output)) === 'yes';
+    pattern === undefined || pattern.test(firstLineOf(output)) === 'match';
   return {
     forExit: (exitCode, output) =>
       exitCode === temporaryFailure ||

@@ -20,5 +20,5 @@ export function unreachedRule(
   const pattern = match === undefined ? undefined : patternOf(match);
   return (exitCode, output) =>
     (exit?.includes(exitCode) ?? true) &&
-    (pattern === undefined || pattern.test(firstLineOf(output)) === 'yes');
+    (pattern === undefined || pattern.test(firstLineOf(output)) === 'match');
 }

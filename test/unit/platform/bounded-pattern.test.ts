@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { boundedPattern } from '../../../src/platform/bounded-pattern.js';
 
-/** For patterns that have a verdict. */
+/** Enough time for patterns that have a verdict. */
 const patient = { timeoutMs: 60_000 };
 
 describe('a pattern with a bound', () => {
   it('matches at lines', () => {
     const pattern = boundedPattern('^0003 ', patient);
-    assert.equal(pattern.test('0002-Reading\n0003 Reconfigured'), 'yes');
-    assert.equal(pattern.test('0002-Reading 0003 Reconfigured'), 'no');
-    assert.equal(pattern.test('0003 again'), 'yes');
+    assert.equal(pattern.test('0002-Reading\n0003 Reconfigured'), 'match');
+    assert.equal(pattern.test('0002-Reading 0003 Reconfigured'), 'no-match');
+    assert.equal(pattern.test('0003 again'), 'match');
   });
 
-  it('has no verdict where it would run for years', () => {
+  it('has no verdict if it would run for years', () => {
     const pattern = boundedPattern('^(a+)+$');
     assert.equal(pattern.test(`${'a'.repeat(60)}b`), 'no-verdict');
-    assert.equal(boundedPattern('^(a+)+$', patient).test('aaa'), 'yes');
+    assert.equal(boundedPattern('^(a+)+$', patient).test('aaa'), 'match');
   });
 
-  it('tries again when the time that ran out was not its own, as on a machine that is busy or slept', () => {
+  it('retries after a timeout without its own processor time, as on a busy or suspended machine', () => {
     const asked = (stepMs: number): number => {
       let calls = 0;
       const usedMs = (): number => {
@@ -34,11 +34,11 @@ describe('a pattern with a bound', () => {
     assert.equal(asked(1), 6, 'three tries');
   });
 
-  it('is tried again where only the first try used the processor, as in a garbage collection', () => {
+  it('retries if only the first attempt used the processor, as in a garbage collection', () => {
     let calls = 0;
     const usedMs = (): number => {
       calls += 1;
-      // Behind the first try, as if it had used the processor; no time for the others.
+      // Reports processor time after the first attempt, and none for the others.
       return calls === 2 ? 20 : 0;
     };
     const pattern = boundedPattern('^(a+)+$', { timeoutMs: 20, usedMs });
@@ -46,19 +46,19 @@ describe('a pattern with a bound', () => {
     assert.equal(calls, 6, 'the other two tries follow');
   });
 
-  it('is none when its syntax is wrong', () => {
+  it('is refused if its syntax is invalid', () => {
     assert.throws(() => boundedPattern('('), SyntaxError);
     assert.throws(() => boundedPattern('\\-'), SyntaxError);
   });
 
-  it('cannot be more than a pattern', () => {
-    assert.equal(boundedPattern('"\\); throw 1; \\("', patient).test('"); throw 1; ("'), 'yes');
-    assert.equal(boundedPattern('a/b\n', patient).test('a/b\n'), 'yes');
+  it('cannot run other code than a pattern', () => {
+    assert.equal(boundedPattern('"\\); throw 1; \\("', patient).test('"); throw 1; ("'), 'match');
+    assert.equal(boundedPattern('a/b\n', patient).test('a/b\n'), 'match');
   });
 
   it('bounds the time of all the parts of one text', () => {
     let usedMs = 0;
-    // Each part takes half of what one text may take.
+    // Each part takes half of the time of one text.
     const used = (): number => {
       usedMs += 15_000;
       return usedMs;
@@ -66,11 +66,11 @@ describe('a pattern with a bound', () => {
     const pattern = boundedPattern('^a+$', { timeoutMs: 60_000, usedMs: used });
     const test = pattern.forParts();
     const verdicts = Array.from({ length: 25 }, () => test('aaa'));
-    assert.deepEqual(verdicts, [...Array(20).fill('yes'), ...Array(5).fill('no-verdict')]);
-    assert.equal(pattern.forParts()('aaa'), 'yes');
+    assert.deepEqual(verdicts, [...Array(20).fill('match'), ...Array(5).fill('no-verdict')]);
+    assert.equal(pattern.forParts()('aaa'), 'match');
   });
 
-  it('names the line in which the match begins, as far as it is short', () => {
+  it('returns the line in which the match begins, cut to a bound', () => {
     const lineOf = (source: string, text: string) => boundedPattern(source, patient).find(text);
     assert.deepEqual(lineOf('empty ACL', 'a\nERROR: empty ACL!\nb'), { line: 'ERROR: empty ACL!' });
     assert.deepEqual(lineOf('^b', 'a\nb'), { line: 'b' });

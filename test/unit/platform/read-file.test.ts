@@ -26,12 +26,12 @@ describe('a small file', () => {
     assert.equal(verdict.kind === 'refused' && verdict.because, 'too-long');
   });
 
-  it('is bounded also where the system gives no size', () => {
+  it('is bounded also if the system reports no size', () => {
     assert.equal(fs.statSync('/proc/self/maps').size, 0);
     assert.equal(readSmallFile('/proc/self/maps', { maxBytes: 10 }).kind, 'refused');
   });
 
-  it('is read whole where the system gives no size, and more than one chunk is there', () => {
+  it('is read whole if the system reports no size and the file has several chunks', () => {
     const args = Array.from({ length: 2000 }, (_, index) => `argument-${index}-of-a-long-command-line`);
     const read = `import(${JSON.stringify(readerUrl)}).then(({ readSmallFile }) => {
       const { bytes } = readSmallFile('/proc/self/cmdline', { maxBytes: 1e6 });
@@ -41,7 +41,7 @@ describe('a small file', () => {
     assert.deepEqual(shown.split('\0').slice(3), [...args, '']);
   });
 
-  it('is absent, not refused, where nothing has its name', () => {
+  it('is absent, not refused, if its path does not exist', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     const why = [dir.join('none'), dir.join('file', 'below')].map((path) => {
@@ -51,7 +51,7 @@ describe('a small file', () => {
     assert.deepEqual(why, ['ENOENT', 'ENOTDIR']);
   });
 
-  it('is no directory and no FIFO, which would hang a reader', () => {
+  it('is not a directory and not a FIFO, which would block a reader', () => {
     using dir = tempDir();
     execFileSync('mkfifo', [dir.join('fifo')]);
     for (const path of [dir.path, dir.join('fifo')]) {
@@ -81,7 +81,7 @@ describe('the end of a file', () => {
     assert.deepEqual([endOf(5), endOf(13), endOf(100)], ['three', 'one two three', 'one two three']);
   });
 
-  it('of a sparse giant costs what was asked for', () => {
+  it('of a huge sparse file takes only the memory of the requested bytes', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
     fs.truncateSync(dir.join('file'), 5_000_000_000);
@@ -90,8 +90,8 @@ describe('the end of a file', () => {
   });
 });
 
-describe('a look at what may be anything', () => {
-  it('finds nothing where a part of the way is no directory, or leads to itself', () => {
+describe('lstatIfPresent and listEntries', () => {
+  it('find nothing if a part of the path is not a directory, or is a link to itself', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), 'x');
     fs.symlinkSync('loop', dir.join('loop'));

@@ -82,9 +82,9 @@ describe('the first screen', () => {
     const repository = { url: 'https://a/', checkedAtMs: nowMs, releases: [], roles: keys };
     const shown = (of: ReturnType<typeof summary>['keys']) =>
       textOf(firstScreen(summary({ keys: of, repositories: [repository] }), frame));
-    assert.doesNotMatch(shown(keys), /as the most recently heard hosts know them/);
+    assert.doesNotMatch(shown(keys), /as reported by the most recently seen hosts/);
     const older = [{ role: 'timestamp', version: 6, expiresAtMs: nowMs + 86_400_000 }];
-    assert.match(shown(older), /as the most recently heard hosts know them/);
+    assert.match(shown(older), /as reported by the most recently seen hosts/);
   });
 
   it('names the column of each cell, which a narrow screen shows before it', () => {
@@ -113,7 +113,7 @@ describe('the first screen', () => {
   it('shows how many hosts have unknown liveness, with a filter that finds them', () => {
     const { hosts } = summary();
     const html = firstScreen(summary({ hosts: { ...hosts, silent: 2, unjudged: 1 } }), frame);
-    assert.match(textOf(html), /Too early to say whether 1 host is silent/);
+    assert.match(textOf(html), /Unknown whether 1 host is silent/);
     assert.ok(html.includes('href="/hosts?where=state%3Dunjudged"'));
     assert.doesNotMatch(textOf(firstScreen(summary({ silence: 'too-early' }), frame)), /too early/i);
   });
@@ -220,7 +220,7 @@ describe('the page of a host', () => {
       [hostDetail('a', { report: { ...report, freshness: 'stale' } }), 'STALE generation 18'],
       [hostDetail('a', { report: { ...report, findings: ['ACTIVATION_BLOCKED'] } }), 'BLOCKED generation 18'],
       [hostDetail('a', { report: { ...report, health: 'warning' } }), 'DEGRADED generation 18'],
-      [hostDetail('a'), 'NEVER HEARD it has not reported yet'],
+      [hostDetail('a'), 'NEVER REPORTED it has not reported yet'],
       [hostDetail('a', { report, state: 'retired' }), 'RETIRED its key is refused'],
     ] as const;
     for (const [host, texts] of table)
@@ -236,7 +236,7 @@ describe('the page of a host', () => {
     assert.match(text, / a DEGRADED 2 bundles reported by OPA, 1 with an error/);
     assert.match(text, /authz r1 - main none bundle_error/);
     assert.match(text, /OPA 0\.68\.0/);
-    for (const wrong of ['NEVER HEARD', 'Writ 0']) assert.ok(!text.includes(wrong), wrong);
+    for (const wrong of ['NEVER REPORTED', 'Writ 0']) assert.ok(!text.includes(wrong), wrong);
     assert.ok(!html.includes('<script>alert'));
     const well = hostDetail('a', { ...opa, opaBundles: [{ name: 'authz', revision: 'r1' }] });
     assert.match(textOf(hostPage(well, frame)), / a REPORTED 1 bundle reported by OPA, 0 with an error/);

@@ -95,7 +95,7 @@ describe('the pages', () => {
       });
       assert.equal(statusCode, 200);
       assert.match(body, /<meta http-equiv="refresh" content="0; url=\/log"/);
-      assert.doesNotMatch(body, /Nobody has changed/);
+      assert.doesNotMatch(body, /No change is recorded/);
     }));
 
   it('show the mistake of a filter, a number or a name', () =>

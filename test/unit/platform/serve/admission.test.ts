@@ -4,14 +4,14 @@ import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { clientOf, createAdmission, uncountedAddresses } from '../../../../src/platform/serve/admission.js';
 
-/** As much of a socket as is looked at. */
+/** The members of a socket that admission reads. */
 function socketOf(remoteAddress: string): Socket {
   const remoteFamily = remoteAddress.includes(':') ? 'IPv6' : 'IPv4';
   return Object.assign(new EventEmitter(), { remoteAddress, remoteFamily }) as unknown as Socket;
 }
 
 describe('the number of connections of an address', () => {
-  it('is bounded, and one that closes makes room for one', () => {
+  it('is bounded, and a closed connection allows another one', () => {
     const admission = createAdmission(2, uncountedAddresses([]));
     const [first, second, third] = ['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(socketOf) as [
       Socket,
@@ -20,21 +20,21 @@ describe('the number of connections of an address', () => {
     ];
     assert.deepEqual([first, second, third].map(admission.admits), [true, true, false]);
     assert.ok(admission.admits(socketOf('192.0.2.2')));
-    // One that was refused was never counted.
+    // A refused connection was never counted.
     third.emit('close');
     assert.equal(admission.admits(socketOf('192.0.2.1')), false);
     first.emit('close');
     assert.deepEqual(['192.0.2.1', '192.0.2.1'].map(socketOf).map(admission.admits), [true, false]);
   });
 
-  it('is one for all addresses of an IPv6 network that one client may have', () => {
+  it('is counted together for all addresses of an IPv6 network that one client may have', () => {
     const admission = createAdmission(1, uncountedAddresses([]));
     assert.ok(admission.admits(socketOf('2001:db8:0:1::1')));
     assert.equal(admission.admits(socketOf('2001:db8:0:1:ffff::2')), false);
     assert.ok(admission.admits(socketOf('2001:db8:0:2::1')));
   });
 
-  it('is not bounded on loopback, nor for a proxy that was named, in either notation', () => {
+  it('is not bounded on loopback, nor for a configured proxy, in either notation', () => {
     const admission = createAdmission(1, uncountedAddresses(['192.0.2.7', '2001:db8::7']));
     for (const address of [
       ...['127.0.0.1', '127.3.2.1', '::1', '::ffff:127.0.0.1'],

@@ -23,14 +23,14 @@ function scene() {
   };
 }
 
-describe('a wish to reload', () => {
-  it('is fulfilled at once', () => {
+describe('a request to reload', () => {
+  it('starts a reload at once', () => {
     const { reloads, begun } = scene();
     reloads.request();
     assert.equal(begun(), 1);
   });
 
-  it('waits while one runs, and a thousand wait as one', async () => {
+  it('waits during a reload, and a thousand requests are merged to one', async () => {
     const { reloads, begun, finish, clock } = scene();
     for (let wishes = 0; wishes < 1000; wishes += 1) reloads.request();
     assert.equal(begun(), 1);
@@ -44,7 +44,7 @@ describe('a wish to reload', () => {
     assert.equal(begun(), 2);
   });
 
-  it('that comes while one runs is seen by the next one, for that one read before it', async () => {
+  it('during a reload starts another one, because the running one read before the request', async () => {
     const { reloads, begun, finish, clock } = scene();
     reloads.request();
     reloads.request();

@@ -1,4 +1,4 @@
-// Whose place a newcomer gets, and who is ended by looking: on sockets that only count.
+// Which connection a new one displaces, and which ones a pace check closes. The sockets only count bytes.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -42,7 +42,7 @@ function table(limits: Partial<ServerLimits>) {
   return {
     ended,
     connections,
-    /** @returns undefined for one that got no place */
+    /** @returns undefined for a refused connection */
     take: (): CountingSocket | undefined => {
       port += 1;
       const socket = new CountingSocket(port);
@@ -61,8 +61,8 @@ function table(limits: Partial<ServerLimits>) {
   };
 }
 
-describe('a newcomer, when all places are taken,', () => {
-  it('gets the place of who has been idle longest behind its answer', () => {
+describe('a new connection at the maximum', () => {
+  it('displaces the connection that has been idle longest after its response', () => {
     const here = table({ maxConnections: 4 });
     const [asking, first, second] = [here.take(), here.take(), here.take()];
     for (const one of [second, first]) {
@@ -79,7 +79,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.equal(asking?.gone, undefined);
   });
 
-  it('gets that of who has not said what it wants, when nobody is idle: the one who takes longest', () => {
+  it('displaces the longest incomplete request if no connection is idle', () => {
     const here = table({ maxConnections: 3 });
     here.begin(here.take());
     here.take();
@@ -88,7 +88,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.deepEqual(here.ended, [[2, 'displaced']]);
   });
 
-  it('takes who has begun a next request for one who is asking', () => {
+  it('counts a connection with a begun next request as one with an incomplete request', () => {
     const here = table({ maxConnections: 2 });
     const [first, second] = [here.take(), here.take()];
     for (const one of [first, second]) {
@@ -101,7 +101,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.deepEqual(here.ended, [[2, 'displaced']]);
   });
 
-  it('gets none where each is answered, and one again as soon as an answer is out', () => {
+  it('is refused while each connection has an active response, and accepted after a complete one', () => {
     const here = table({ maxConnections: 2 });
     const [first, second] = [here.take(), here.take()];
     here.begin(first);
@@ -113,7 +113,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.deepEqual(here.ended, [[1, 'displaced']]);
   });
 
-  it('gets none of who has a next answer under way behind the one that is out', () => {
+  it('does not displace a connection with an active next response', () => {
     const here = table({ maxConnections: 1 });
     const only = here.take();
     here.begin(only);
@@ -122,7 +122,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.equal(here.take(), undefined);
   });
 
-  it('gets none of who is gone, and whose answer ends behind it', () => {
+  it('does not displace a closed connection that ends its response later', () => {
     const here = table({ maxConnections: 1 });
     const gone = here.take();
     here.begin(gone);
@@ -133,7 +133,7 @@ describe('a newcomer, when all places are taken,', () => {
     assert.deepEqual(here.ended, []);
   });
 
-  it('gets that of who took nothing of its answer for ten seconds, and took nothing since', () => {
+  it('displaces a connection that has read nothing of its response for ten seconds', () => {
     const here = table({ maxConnections: 2 });
     const [first, second] = [here.take(), here.take()];
     here.begin(first);
@@ -149,12 +149,12 @@ describe('a newcomer, when all places are taken,', () => {
 });
 
 describe('the pace check of all connections', () => {
-  it('resets who takes nothing of its answer after one idle time, and tells', () => {
+  it('resets a client that reads nothing of its response for one idle timeout, and reports it', () => {
     const here = table({});
     const stuck = here.take();
     here.begin(stuck);
     assert.ok(stuck);
-    // Handed over, and waiting; what else the client sends is no sign that it reads.
+    // The response is written and not read. Further bytes of the client do not show that it reads.
     stuck.bytesWritten = stuck.writableLength = 65_536;
     here.connections.checkPace(59_999);
     stuck.bytesRead += 10;
@@ -164,7 +164,7 @@ describe('the pace check of all connections', () => {
     assert.deepEqual(here.ended, [[1, 'slow']]);
   });
 
-  it('resets who takes too little of it', () => {
+  it('resets a client that reads too slowly', () => {
     const here = table({});
     const slow = here.take();
     here.begin(slow);
@@ -177,7 +177,7 @@ describe('the pace check of all connections', () => {
     assert.equal(slow.gone, 'reset');
   });
 
-  it('asks no speed of who waits for nothing, and leaves it the time between two requests', () => {
+  it('requires no throughput of an idle connection, and allows it the time between two requests', () => {
     const here = table({});
     const [silent, polling] = [here.take(), here.take()];
     here.begin(polling);
@@ -196,7 +196,7 @@ describe('the pace check of all connections', () => {
     assert.equal(polling?.gone, 'reset');
   });
 
-  it('leaves alone who has the port of one that is gone', () => {
+  it('ignores a new connection from the port of a closed one', () => {
     const here = table({ maxConnections: 1 });
     const first = here.take();
     const again = new CountingSocket(1);

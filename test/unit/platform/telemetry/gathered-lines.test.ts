@@ -1,4 +1,4 @@
-// Lines that are written together: all of them, in their order, and at the latest when the moment is over.
+// Buffered lines: all are written, in their order, and at the latest at the end of the moment.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gatherLines } from '../../../../src/platform/telemetry/gathered-lines.js';
@@ -11,7 +11,7 @@ function bench() {
 }
 
 describe('lines of one moment', () => {
-  it('are written together when it is over, and those of the next one when that is', () => {
+  it('are written together at its end, and those of the next moment at its own end', () => {
     const { written, moments, lines } = bench();
     for (const line of ['a\n', 'b\n']) lines.write(line);
     assert.deepEqual([written, moments.length], [[], 1]);
@@ -23,7 +23,7 @@ describe('lines of one moment', () => {
     assert.deepEqual(written, ['a\nb\n', 'c\n']);
   });
 
-  it('are written before it is over when they are many, and none twice', () => {
+  it('are written before its end if there are many, and none twice', () => {
     const { written, moments, lines } = bench();
     lines.write('x'.repeat(65_000));
     lines.write('y'.repeat(600));
@@ -40,7 +40,7 @@ describe('lines of one moment', () => {
     assert.equal(moments.length, 0);
   });
 
-  it('leave nothing behind in the process', () => {
+  it('leave no exit listener after they are written', () => {
     const { moments, lines } = bench();
     const before = process.listenerCount('exit');
     lines.write('a\n');

@@ -1,4 +1,4 @@
-// A log line at a terminal: what a person needs first, and nothing that steers the terminal.
+// A log line at a terminal: its order, and the escapes of control characters.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { humanLine } from '../../../../src/platform/telemetry/log-lines.js';
@@ -16,14 +16,14 @@ describe('a log line for people', () => {
     assert.equal(line, '2026-11-26 20:31:05Z  info   cycle ended  cycle=c-1 tookMs=12 reason="by hand"\n');
   });
 
-  it('says each level as a word, and colours that word alone', () => {
+  it('shows each level as a word, and colours only this word', () => {
     const words = [10, 20, 30, 40, 50, 60].map((level) => lineOf({}, level).split(/ +/)[2]);
     assert.deepEqual(words, ['trace', 'debug', 'info', 'warn', 'ERROR', 'FATAL']);
     const coloured = humanLine(JSON.stringify({ level: 50, time, msg: 'no' }), 'level');
     assert.equal(coloured, '2026-11-26 20:31:05Z  \u001b[31mERROR\u001b[39m  no\n');
   });
 
-  it('shows of an object its plain members, of a list of objects how many, and nothing of what is empty', () => {
+  it('shows the plain members of an object, the count of a list of objects, and no empty value', () => {
     const result = {
       schema: 1,
       type: 'pull.result',
@@ -43,7 +43,7 @@ describe('a log line for people', () => {
     assert.ok(line.endsWith('  cycle ended  cycle=c-1 result.generation=3 workers=2 groups=a,b\n'), line);
   });
 
-  it('escapes what would steer the terminal, in keys, facts, messages and traces', () => {
+  it('escapes control characters in keys, facts, messages and stacks', () => {
     const stack = 'Error: x\n    at \u001b[2Jhere (a.js:1)\n    at there';
     const facts = {
       'k\u001b[1m': 'v\u0007',
@@ -57,12 +57,12 @@ describe('a log line for people', () => {
     assert.deepEqual(rest, ['    at \\u{1b}[2Jhere (a.js:1)', '    at there']);
   });
 
-  it('has the code and the hint of an error that is named, which has no trace', () => {
+  it('has the code and the hint of an error with a code, and no stack', () => {
     const err = { type: 'WritError', message: 'no room', code: 'DISK_FULL', hint: 'Free some.', facts: {} };
     assert.ok(lineOf({ err }).endsWith(' err="no room" code=DISK_FULL hint="Free some."\n'), lineOf({ err }));
   });
 
-  it('bounds each fact and each trace', () => {
+  it('bounds each fact and each stack', () => {
     const stack = ['Error: x', ...Array.from({ length: 50 }, (_, at) => `    at f${at} (a.js)`)].join('\n');
     const lines = lineOf({ long: 'x'.repeat(5000), err: { type: 'Error', message: 'x', stack } })
       .trimEnd()

@@ -1,4 +1,4 @@
-// Log lines as an operator's collector sees them: JSON on stderr, each there before the next thing happens.
+// Log lines in the form that a log collector gets: JSON on stderr, each written before the next statement runs.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -30,7 +30,7 @@ describe('createLog', () => {
     assert.match(String(line?.['time']), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it('leaves out what is below its level', async () => {
+  it('leaves out lines below its level', async () => {
     const { lines } = await linesOf(
       `const log = createLog('agent', 'warn'); log.info('no'); log.warn('yes');`,
     );
@@ -58,14 +58,14 @@ describe('an error in the log', () => {
   };
   const named = `new WritError('DISK_FULL', 'no room', { facts: { path: '/x' }, cause: new Error('ENOSPC') })`;
 
-  it('that has a code has its facts and its hint, and no trace of our code', async () => {
+  it('with a code has its facts and its hint, and no stack', async () => {
     const { code, message, facts, hint, stack } = await logged(named);
     assert.deepEqual([code, message, facts], ['DISK_FULL', 'no room: ENOSPC', { path: '/x' }]);
     assert.ok(String(hint).length > 0);
     assert.equal(stack, undefined);
   });
 
-  it('has its trace for whoever asked for all, and where it is a fault of Writ', async () => {
+  it('has its stack at level debug, and if it is INTERNAL', async () => {
     for (const [error, level] of [
       [named, 'debug'],
       [`new TypeError('x')`, 'info'],
@@ -76,7 +76,7 @@ describe('an error in the log', () => {
 });
 
 describe('a log for people', () => {
-  it('is lines in place of JSON, of both kinds of log', async () => {
+  it('has text lines in place of JSON, for both kinds of log', async () => {
     for (const kind of ['createLog', 'createBusyLog']) {
       const result = await runScript(
         `const log = await import(at('src/platform/telemetry/log.js'));
@@ -92,25 +92,26 @@ describe('createBusyLog', () => {
   const script = (end: string): string =>
     `const { createBusyLog } = await import(at('src/platform/telemetry/log.js'));
      const log = createBusyLog('server', 'info'); log.info('first'); log.info({ status: 304 }, 'last'); ${end}`;
-  const told = ({ lines }: { lines: Record<string, unknown>[] }): unknown[] =>
+  const messagesOf = ({ lines }: { lines: Record<string, unknown>[] }): unknown[] =>
     lines.map(({ msg, name, status }) => [msg, name, status]);
 
-  it('has written each line when the process ends, however it ends by itself', async () => {
+  it('has written each line when the process exits for any reason', async () => {
     const all = [
       ['first', 'server', undefined],
       ['last', 'server', 304],
     ];
-    for (const end of ['', 'process.exit(3);']) assert.deepEqual(told(await linesOf(script(end))), all, end);
+    for (const end of ['', 'process.exit(3);'])
+      assert.deepEqual(messagesOf(await linesOf(script(end))), all, end);
   });
 
-  it('has written each line a moment later, for who reads along', async () => {
+  it('has written each line after a moment', async () => {
     const wait = `await new Promise((resolve) => setTimeout(resolve, 1000)); process.kill(process.pid, 'SIGKILL');`;
-    assert.equal(told(await linesOf(script(wait))).length, 2);
+    assert.equal(messagesOf(await linesOf(script(wait))).length, 2);
   });
 });
 
 describe('silentLog', () => {
-  it('says nothing at any level', () => {
+  it('writes nothing at any level', () => {
     assert.equal(silentLog().isLevelEnabled('fatal'), false);
   });
 });

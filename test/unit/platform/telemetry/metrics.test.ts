@@ -19,7 +19,7 @@ describe('metrics', () => {
     assert.match(metrics.contentType, /^text\/plain/);
   });
 
-  it('keeps two registries apart, and has those of the process only when asked', async () => {
+  it('separates two registries, and includes metrics of the process only on request', async () => {
     const first = await createMetrics({ process: 'omit' });
     const second = await createMetrics({ process: 'include' });
     first.counter({ name: 'writ_test_total', help: 'Things.', labels: [] }).add({});

@@ -16,30 +16,34 @@ const python = needs('python3', 'python3');
 const program = needs('systemd-notify', 'systemd');
 const real = { ...python, ...program };
 
-describe('the door to the service manager', () => {
-  it('is none without NOTIFY_SOCKET', () => {
+describe('the notifier of the service manager', () => {
+  it('is undefined without NOTIFY_SOCKET', () => {
     assert.equal(openNotifier({ env: {}, pid: 1, log: silentLog() }), undefined);
     assert.equal(openNotifier({ env: { NOTIFY_SOCKET: '' }, pid: 1, log: silentLog() }), undefined);
   });
 
-  it('sends the lines of one telling in one datagram, tellings in their order', real, async () => {
-    using dir = tempDir();
-    await using manager = await listenForNotices(dir.join('notify'));
-    const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
-    const all = [
-      notifier?.notify(['READY=1', 'STATUS=one line\nWATCHDOG=trigger']),
-      notifier?.notify(['WATCHDOG=1']),
-      notifier?.notify(['STOPPING=1']),
-    ];
-    assert.deepEqual(await Promise.all(all), ['sent', 'sent', 'sent']);
-    await manager.has('STOPPING=1');
-    assert.deepEqual(
-      manager.datagrams.map(({ lines }) => lines),
-      [['READY=1', 'STATUS=one line WATCHDOG=trigger'], ['WATCHDOG=1'], ['STOPPING=1']],
-    );
-  });
+  it(
+    'sends the lines of one notification in one datagram, and notifications in their order',
+    real,
+    async () => {
+      using dir = tempDir();
+      await using manager = await listenForNotices(dir.join('notify'));
+      const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
+      const all = [
+        notifier?.notify(['READY=1', 'STATUS=one line\nWATCHDOG=trigger']),
+        notifier?.notify(['WATCHDOG=1']),
+        notifier?.notify(['STOPPING=1']),
+      ];
+      assert.deepEqual(await Promise.all(all), ['sent', 'sent', 'sent']);
+      await manager.has('STOPPING=1');
+      assert.deepEqual(
+        manager.datagrams.map(({ lines }) => lines),
+        [['READY=1', 'STATUS=one line WATCHDOG=trigger'], ['WATCHDOG=1'], ['STOPPING=1']],
+      );
+    },
+  );
 
-  it('is idle when all is out', real, async () => {
+  it('is idle when every notification is sent', real, async () => {
     using dir = tempDir();
     await using manager = await listenForNotices(dir.join('notify'));
     const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
@@ -49,7 +53,7 @@ describe('the door to the service manager', () => {
     assert.equal(manager.datagrams.length, 5);
   });
 
-  it('warns once when nobody listens, and again after it has worked in between', real, async () => {
+  it('warns once without a listener, and again after a success in between', real, async () => {
     using dir = tempDir();
     const { log, lines } = logLines();
     const env = { NOTIFY_SOCKET: dir.join('notify') };
@@ -61,7 +65,7 @@ describe('the door to the service manager', () => {
     assert.equal(await notifier?.notify(['READY=1']), 'sent');
   });
 
-  it('warns once when the program is not there, and looks for it no more', async () => {
+  it('warns once if the program is missing, and does not search for it again', async () => {
     using dir = tempDir();
     const { log, lines } = logLines();
     const env = { NOTIFY_SOCKET: dir.join('notify') };
@@ -81,20 +85,20 @@ describe('the door to the service manager', () => {
 });
 
 describe('the watchdog of the environment', () => {
-  it('is ours when no pid is named, or our own', () => {
+  it('is for this process without a pid, or with its pid', () => {
     assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000' }, 7), 30_000);
     assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 7), 30_000);
     assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, 7), undefined);
   });
 
-  it('is none for what is no time', () => {
+  it('is undefined for an invalid time', () => {
     for (const usec of [undefined, '', '0', '-5', '1e6', 'x'])
       assert.equal(watchdogMs({ WATCHDOG_USEC: usec }, 7), undefined);
   });
 });
 
 describe('the monotonic clock', () => {
-  it('is that of everybody on this machine', python, async () => {
+  it('is equal to that of other processes on this machine', python, async () => {
     using dir = tempDir();
     await using manager = await listenForNotices(dir.join('notify'));
     const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });

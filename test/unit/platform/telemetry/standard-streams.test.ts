@@ -1,4 +1,4 @@
-// Text on streams and descriptors that fail: what is written, what is counted as lost, and in which order.
+// Text on failing streams and descriptors: which text is written, which is counted as lost, and the order.
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import {
   type TextLosses,
 } from '../../../../src/platform/telemetry/standard-streams.js';
 
-/** A descriptor that takes what the test says: so many bytes, or an error. */
+/** A descriptor that accepts as many bytes as the test sets, or fails. */
 function descriptor() {
   let written = '';
   let takes: (bytes: Uint8Array) => number = (bytes) => bytes.length;
@@ -40,7 +40,7 @@ function descriptor() {
     fails: (code: string) => {
       takes = failing(code);
     },
-    /** Takes so many bytes of the next write, then fails. */
+    /** Accepts so many bytes of the next write, then fails. */
     takesOnly: (count: number, code: string) => {
       takes = () => {
         takes = failing(code);
@@ -54,7 +54,7 @@ function descriptor() {
 }
 
 describe('the output of a log', () => {
-  it('counts the lines that a full disk does not take, and writes the next ones', () => {
+  it('counts lines that a full disk rejects, and writes the next ones', () => {
     const stderr = descriptor();
     const output = openLogOutput({ calls: stderr.calls });
     output.write('one\n');
@@ -68,7 +68,7 @@ describe('the output of a log', () => {
     assert.deepEqual(output.losses(), { lines: 3, code: 'ENOSPC' });
   });
 
-  it('ends a line of which the beginning alone was written before the next one', () => {
+  it('ends a line that was written in part before the next one', () => {
     const stderr = descriptor();
     const output = openLogOutput({ calls: stderr.calls });
     stderr.takesOnly(3, 'ENOSPC');
@@ -127,7 +127,7 @@ describe('the output of a log', () => {
     assert.equal(stderr.written(), 'one\n');
   });
 
-  it('loses what is beyond a megabyte for a reader that never reads', () => {
+  it('loses lines beyond a megabyte for a reader that never reads', () => {
     const stderr = descriptor();
     const output = openLogOutput({ calls: stderr.calls });
     stderr.fails('EAGAIN');
@@ -168,7 +168,7 @@ describe('text on a stream', () => {
     assert.equal(losses, 1);
   });
 
-  it('that takes all has lost nothing, and writes no empty text, which fails on a full device', async () => {
+  it('without errors has no losses, and writes no empty text, which fails on a full device', async () => {
     const text = openStreamText(failing());
     text.write('one\n');
     assert.deepEqual(await text.settled(), { lines: 0 });

@@ -5,7 +5,7 @@ import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { fakeNotifier } from '../../../kit/net/fake-notifier.js';
 
 describe('the pings of a watchdog', () => {
-  it('come at once and then at half of its time', async () => {
+  it('are sent at once and then at half of its interval', async () => {
     const clock = fakeClock();
     const notifier = fakeNotifier({ watchdogMs: 60_000 });
     const ended = new AbortController();
@@ -20,7 +20,7 @@ describe('the pings of a watchdog', () => {
     await running;
   });
 
-  it('stop while nobody vouches for the work, and come again after', async () => {
+  it('stop while the work is not confirmed, and resume afterwards', async () => {
     const clock = fakeClock();
     const notifier = fakeNotifier({ watchdogMs: 60_000 });
     const ended = new AbortController();
@@ -35,7 +35,7 @@ describe('the pings of a watchdog', () => {
     await running;
   });
 
-  it('are none when nobody watches', async () => {
+  it('are not sent without a watchdog', async () => {
     const notifier = fakeNotifier();
     const signal = new AbortController().signal;
     await runWatchdog({ notifier, clock: fakeClock(), works: () => true, signal });

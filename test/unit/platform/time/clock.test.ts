@@ -1,12 +1,12 @@
-// The system clock's promises that callers lean on, and the fake clock's that every other test leans on.
+// Guarantees of the system clock for its callers, and of the fake clock for all other tests.
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { systemClock, yieldToEventLoop } from '../../../../src/platform/time/clock.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 /**
- * Begins a sleep that nobody waits for: one that does not end must fail its test, and not hold it up.
- * @returns whether it is over by now
+ * Starts a sleep without waiting for it, so that an endless sleep fails its test and does not block it.
+ * @returns whether the sleep has ended
  */
 function beginSleep(t: TestContext, delayMs: number, signal: AbortSignal): () => boolean {
   const timers = t.mock.method(globalThis, 'setTimeout').mock;
@@ -21,7 +21,7 @@ function beginSleep(t: TestContext, delayMs: number, signal: AbortSignal): () =>
 }
 
 describe('systemClock', () => {
-  it('tells epoch milliseconds, and a monotonic time that does not go back', () => {
+  it('returns epoch milliseconds, and a monotonic time that does not decrease', () => {
     const earliestMs = Date.now();
     const nowMs = systemClock.nowMs();
     assert.ok(earliestMs <= nowMs && nowMs <= Date.now());
@@ -29,13 +29,13 @@ describe('systemClock', () => {
     assert.ok(systemClock.monotonicMs() >= first);
   });
 
-  it('sleeps at least as long as asked, less the millisecond a timer rounds off', async () => {
+  it('sleeps at least for the given time, less the millisecond that a timer rounds off', async () => {
     const before = systemClock.monotonicMs();
     await systemClock.sleep(20);
     assert.ok(systemClock.monotonicMs() - before >= 19);
   });
 
-  it('takes a negative delay for none', async () => {
+  it('treats a negative delay as 0', async () => {
     await systemClock.sleep(-5);
   });
 

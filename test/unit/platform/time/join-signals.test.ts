@@ -13,14 +13,14 @@ describe('joined signals', () => {
     assert.deepEqual([joined.signal.aborted, joined.signal.reason], [true, 'enough']);
   });
 
-  it('are aborted where one of them was before', () => {
+  it('are aborted if one of them was aborted before', () => {
     const one = new AbortController();
     one.abort('before');
     using joined = joinSignals(new AbortController().signal, one.signal);
     assert.deepEqual([joined.signal.aborted, joined.signal.reason], [true, 'before']);
   });
 
-  it('may be many on one signal, without a word of a leak', async () => {
+  it('may be many on one signal, without a warning of a leak', async () => {
     const warned: string[] = [];
     const listen = (warning: Error): void => void warned.push(warning.name);
     process.on('warning', listen);
@@ -43,10 +43,10 @@ describe('joined signals', () => {
     assert.deepEqual(warned, []);
   });
 
-  it('leave nothing on a signal that lives on, neither disposed of nor aborted', () => {
+  it('leave no listener on a signal that continues, after a disposal or an abort', () => {
     const long = new AbortController();
     const traces = (): unknown[] => {
-      // Where AbortSignal.any keeps what depends on a signal: found by its name, for it has no other.
+      // AbortSignal.any stores dependent signals under this symbol, which only its description identifies.
       const symbols = Object.getOwnPropertySymbols(long.signal).filter((one) =>
         String(one).includes('Dependant'),
       );

@@ -17,7 +17,7 @@ describe('a bounded pace', () => {
       const startMs = clock.monotonicMs();
       for (let done = 0; done < 10 * bytesPerSecond; done += chunk) await pace.spent(chunk);
       const tookMs = clock.monotonicMs() - startMs;
-      // What is read in the first 200 ms, and a sleep that would be too short, are all that it may be ahead.
+      // The pace may be ahead by the bytes of the first 200 ms, and by those of a sleep that would be too short.
       assert.ok(tookMs >= 9700 && tookMs <= 10_000 + (chunk / bytesPerSecond) * 1000, String(tookMs));
     });
   }
@@ -31,7 +31,7 @@ describe('a bounded pace', () => {
     assert.ok(clock.monotonicMs() - startMs >= 4700);
   });
 
-  it('ends at once when it is told to', async () => {
+  it('ends at once when its signal aborts', async () => {
     const clock = fakeClock();
     const stop = new AbortController();
     const waiting = boundedPace({ clock, bytesPerSecond: 1000, signal: stop.signal }).spent(1_000_000);
@@ -41,7 +41,7 @@ describe('a bounded pace', () => {
 });
 
 describe('an unbounded pace', () => {
-  it('lets others run', async () => {
+  it('runs the event loop in between', async () => {
     const pace = unboundedPace();
     let hadTurn = false;
     setImmediate(() => {

@@ -16,7 +16,7 @@ describe('the rows of an account file', () => {
     ]);
   });
 
-  it('are none where the file is not there, or too long to be one', () => {
+  it('are empty for a missing or too long file', () => {
     using dir = tempDir();
     throwsCode('CONFIG_INVALID', () => resolveGroup('bind', dir.join('none')));
     writeFileSync(dir.join('long'), `bind:x:53:\n${'#'.repeat(1_000_000)}`);

@@ -19,7 +19,7 @@ describe('looking up a group', () => {
 });
 
 describe('a group', () => {
-  it('is of one user alone where no other user has it, by /etc/passwd or /etc/group', () => {
+  it('belongs to one user alone if no other user has it in /etc/passwd or /etc/group', () => {
     using dir = tempDir();
     const [passwd, group] = [dir.join('passwd'), dir.join('group')];
     writeFileSync(passwd, 'root:x:0:0::\nanna:x:1000:1000::\nben:x:1001:1001::\ncleo:x:1002:1001::\n');

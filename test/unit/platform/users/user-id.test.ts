@@ -16,13 +16,13 @@ describe('lookUpUser', () => {
     assert.deepEqual(resolveUser('unbound', files(dir)), { uid: 104, gid: 110, groups: [111] });
   });
 
-  it('finds a number, or takes it as it is', () => {
+  it('finds a number, or returns it unchanged', () => {
     using dir = tempDir();
     assert.deepEqual(resolveUser(104, files(dir)), { uid: 104, gid: 110, groups: [111] });
     assert.deepEqual(resolveUser(4000, files(dir)), { uid: 4000, gid: 4000, groups: [] });
   });
 
-  it('refuses a name that is not there, or has no numbers', () => {
+  it('refuses an unknown name, or one without numbers', () => {
     using dir = tempDir();
     for (const name of ['nobody-here', 'broken']) {
       assert.throws(() => resolveUser(name, files(dir)), { code: 'CONFIG_INVALID' });
@@ -35,7 +35,7 @@ describe('lookUpUser', () => {
 });
 
 describe('userName', () => {
-  it('gives the name of a number, and the number where there is none', () => {
+  it('returns the name of a number, and the number without a name', () => {
     using dir = tempDir();
     assert.deepEqual([userName(104, files(dir)), userName(4000, files(dir))], ['unbound', '4000']);
   });

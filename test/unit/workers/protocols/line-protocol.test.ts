@@ -7,7 +7,7 @@ import {
   maxLineAnswerBytes,
 } from '../../../../src/workers/protocols/line-protocol.js';
 
-const isFinal = (line: string): 'yes' | 'no' => (/^\d{4} /.test(line) ? 'yes' : 'no');
+const isFinal = (line: string): 'match' | 'no-match' => (/^\d{4} /.test(line) ? 'match' : 'no-match');
 
 function read(rules: LineRules, bytes: string, size: number): LineAnswer | undefined {
   const reader = createLineReader(rules);
@@ -30,13 +30,13 @@ describe('an answer in lines', () => {
     ['to a final line that never came', { end: isFinal }, '0002-Reading\n', undefined],
     [
       'behind a greeting that looks like a final line',
-      { end: isFinal, greeting: (line) => (line.startsWith('0001 ') ? 'yes' : 'no') },
+      { end: isFinal, greeting: (line) => (line.startsWith('0001 ') ? 'match' : 'no-match') },
       '0001 BIRD ready.\n0002-Reading\n0003 Done\n',
       '0002-Reading\n0003 Done',
     ],
     [
       'without the greeting that it might have had',
-      { end: 'line', greeting: (line) => (line.startsWith('0001 ') ? 'yes' : 'no') },
+      { end: 'line', greeting: (line) => (line.startsWith('0001 ') ? 'match' : 'no-match') },
       'ok\n',
       'ok',
     ],
