@@ -162,7 +162,7 @@ describe('the client of the control socket', () => {
     const lines = helloLine('0.1.0') + encodeLine({ type: 'end' });
     const server = createServer((socket) => {
       socket.once('data', () => {
-        // What is written lies in the kernel before the client has its turn.
+        // The kernel has the written bytes before the code of the client runs.
         socket.write(lines);
         expire?.();
       });

@@ -1,4 +1,4 @@
-// Who holds a generation on this machine: real processes, mounts and namespaces.
+// Generation users on this machine: real processes, mounts and namespaces.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, realpathSync, writeFileSync } from 'node:fs';

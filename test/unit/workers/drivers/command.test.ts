@@ -20,7 +20,7 @@ function sh(script: string, options: { confirms?: boolean; timeoutMs?: number } 
 }
 
 describe('the command driver', () => {
-  it('takes exit 0 for notified, and for confirmed only if the configuration says so', async () => {
+  it('returns notified for exit 0, and confirmed only if the user configures it', async () => {
     assert.deepEqual(await sh('echo reloaded'), { kind: 'notified', text: 'exit 0: reloaded' });
     assert.deepEqual(await sh('true', { confirms: true }), { kind: 'confirmed', text: 'exit 0' });
     assert.equal(driverOf(['true']).verdictClass, 'early');

@@ -37,11 +37,11 @@ describe('the value of a confirmation by a kresd worker', () => {
     assert.deepEqual([classOf({}), classOf({}, 'no')], ['early', 'early']);
   });
 
-  it('is true if the configuration says so, or if a check parses the list', () => {
+  it('is true if the user configures it, or if a check parses the list', () => {
     assert.deepEqual([classOf({ confirms: true }, 'no'), classOf({}, 'yes')], ['true', 'true']);
   });
 
-  it('is early if the configuration says so, whatever the checks are', () => {
+  it('is early if the user configures it, whatever the checks are', () => {
     assert.equal(classOf({ confirms: false }, 'yes'), 'early');
   });
 });
@@ -160,7 +160,7 @@ describe('the kresd driver', () => {
 });
 
 describe('the members of a kresd group', () => {
-  it('that bind their socket anew are other processes', async () => {
+  it('that bind their socket again are other processes', async () => {
     using dir = tempDir();
     const driver = driverOf(dir.join('*'));
     const first = await startFakeKresd(dir.join('1'));
@@ -205,7 +205,7 @@ describe('the members of a kresd group', () => {
     assert.deepEqual(await driverOf(dir.join('control/*')).members(), []);
   });
 
-  it('are an error, not none, when the directory is none', async () => {
+  it('are an error, not an empty list, if the directory is not a directory', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('control'), '');
     await rejectsCode('WORKER_UNREACHABLE', driverOf(dir.join('control/*')).members());

@@ -51,7 +51,7 @@ describe('the line driver', () => {
     assert.deepEqual((await ask(server)).answer, { kind: 'notified', text: 'ok' });
   });
 
-  it('notifies a socket of any name where the name stands nowhere in what is sent', async () => {
+  it('notifies a socket of any name if the sent text does not contain the name', async () => {
     using dir = tempDir();
     const fake = await startFakeLineServer(dir.join('a b'), { habit: 'unbound' });
     const kindFor = async (options: object): Promise<string> =>

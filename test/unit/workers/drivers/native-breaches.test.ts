@@ -1,4 +1,4 @@
-// Workers that break the native protocol, and a socket that not everybody may open.
+// Workers that violate the native protocol, and a socket that other users must not open.
 import assert from 'node:assert/strict';
 import { existsSync, lstatSync, statSync } from 'node:fs';
 import { describe, it } from 'node:test';

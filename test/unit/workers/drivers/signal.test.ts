@@ -173,7 +173,7 @@ describe('a signal with the proof of replaced children', () => {
     );
     assert.equal(driver.verdictClass, 'true');
     const [worker = ''] = await driver.members();
-    // Awaited here, or the master would be gone before it is told.
+    // Await it here, because otherwise the master would exit before it is notified.
     return await driver.reset(worker, reset);
   }
 

@@ -22,7 +22,7 @@ import { driverOf, running, stopped } from '../../../kit/workers/supervisord-dri
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
-/** Between two looks at a process. */
+/** Interval between two checks of a process. */
 const pauseMs = 200;
 
 interface Asked {
@@ -217,7 +217,7 @@ describe('a restart through supervisord', () => {
     };
     assert.equal((await after(starting, running)).kind, 'notified');
     assert.equal((await after(backoff, running)).kind, 'notified');
-    // The words are taken back with each new try: seen once is enough.
+    // Supervisord removes the text at each new attempt, so that seeing it once is enough.
     assert.equal((await after(backoff, starting, fatal)).kind, 'refused');
     assert.equal((await after(backoff, starting)).kind, 'refused');
     assert.equal((await after(starting)).kind, 'unreachable');

@@ -94,7 +94,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(other.stub.jobs(), [`restart ${unit}`]);
   });
 
-  it('confirms a reload if the configuration says so, and never a requested restart', async () => {
+  it('confirms a reload if the user configures it, and never a requested restart', async () => {
     using test = bench();
     test.stub.unit(unit);
     const driver = test.driver({ confirms: true });

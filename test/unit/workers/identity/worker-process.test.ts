@@ -123,7 +123,7 @@ describe('the identity of a line worker', () => {
     const first = await listen(dir.join('s'));
     const driver = line.create({ line: dir.join('*'), send: 'reload' }, driverContext());
     assert.equal(await driver.pid?.('s'), first.pid);
-    // It lives on with a socket that has no name any more.
+    // The process continues with a socket that has no path any more.
     rmSync(dir.join('s'));
     const second = await listen(dir.join('s'));
     const found = await driver.process?.('s');
@@ -316,7 +316,7 @@ describe('the record of a worker that is a unit', () => {
       });
     });
 
-  it('is none for a pid file, for a name that is no unit, and where systemctl is away', async () => {
+  it('is undefined for a pid file, for an invalid unit name, and without systemctl', async () => {
     using dir = tempDir();
     const byFile = signal.create({ signal: 'HUP', pidFile: dir.join('pid') }, driverContext());
     assert.deepEqual([byFile.endsSince, byFile.failure], [undefined, undefined]);

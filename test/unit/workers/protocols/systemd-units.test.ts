@@ -23,7 +23,7 @@ describe('a list of units', () => {
     assert.deepEqual(parseUnitList('\n'), []);
   });
 
-  it('is none when a line is none', () => {
+  it('is undefined if a line is not a unit', () => {
     assert.equal(parseUnitList('* worker@1.service loaded failed failed x'), undefined);
     assert.equal(parseUnitList('Failed to connect to bus'), undefined);
     assert.equal(parseUnitList('worker@1.service'), undefined);
