@@ -65,7 +65,7 @@ const deadlineFactor = 20;
 const sharing = ['contract/', 'scenario/', 'unit/'];
 const filesInProcess = 12;
 /** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
-const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/cli-speaks'];
+const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-output'];
 /**
  * Tests of the memory that one thread may have. V8 gives the limit of a process as a flag to each of its threads too, and then the
  * limit of the thread does not count.

@@ -22,7 +22,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readConfigFile, requireOwnConfig } from './config-file.js';
-import { hostLook } from './host-look.js';
+import { createHostFactSource } from './host-facts.js';
 
 export interface LoadedConfig {
   readonly config: AgentConfig;
@@ -54,7 +54,10 @@ export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfi
 }
 
 /** As loadConfig, and what a start only warns of is a mistake here. @throws WritError as loadConfig */
-export function checkConfig(path: string, options: LoadOptions = { look: hostLook() }): LoadedConfig {
+export function checkConfig(
+  path: string,
+  options: LoadOptions = { look: createHostFactSource() },
+): LoadedConfig {
   const parsed = parse(readConfigFile(path), options);
   const refused = [...(parsed.ok ? [] : parsed.mistakes), ...parsed.tolerated];
   if (refused.length > 0) throw configError(path, sortMistakes(refused));
@@ -71,7 +74,7 @@ export function loadToAct(path: string): AgentConfig {
 export function loadForAgent(
   path: string,
   log: Logger,
-  look: HostFactSource = hostLook(),
+  look: HostFactSource = createHostFactSource(),
 ): Pick<LoadedConfig, 'config' | 'digest'> {
   requireOwnConfig(path);
   const { config, digest, tolerated, warnings } = loadConfig(path, { look });

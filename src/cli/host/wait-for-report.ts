@@ -5,7 +5,7 @@ import { given } from '../../core/given.js';
 import { parseDuration } from '../../core/names.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
-import { fleetLines } from '../show/show-fleet-door.js';
+import { fleetLines } from '../show/show-reporting.js';
 import { roughly } from '../show/show-text.js';
 
 export interface ReportWaitOptions {

@@ -8,7 +8,7 @@ import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { ignoredHint, ignoredText } from '../../publisher/repository/ignored-file.js';
-import { createSnapshotMemory } from '../../publisher/repository/settled-snapshots.js';
+import { createSnapshotMemory } from '../../publisher/repository/snapshot-memory.js';
 import { openOnlineSigners } from '../../publisher/signing/online-signing.js';
 import { resignDueRoles } from '../../publisher/signing/resign-online.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';

@@ -14,8 +14,8 @@ import { findWorkerEnds } from '../../core/status/host-health.js';
 import type { DownloadedBytes, HoldStatus } from '../../core/status/status.js';
 import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import { timeLeft } from '../../core/text/iso-time.js';
-import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
+import { fleetLines } from './show-reporting.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
 import {

@@ -31,7 +31,7 @@ import {
   readRepositoryFile,
 } from './repository-layout.js';
 import { type PublishedSnapshot, readLaterListings } from './seen-files.js';
-import { createSnapshotMemory, type SnapshotMemory } from './settled-snapshots.js';
+import { createSnapshotMemory, type SnapshotMemory } from './snapshot-memory.js';
 import { readVersionRestarts, type VersionRestarts } from './version-restarts.js';
 
 /** All four top-level roles, consistent with each other, and the delegated roles that verify. */

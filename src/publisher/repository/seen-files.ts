@@ -11,7 +11,7 @@ import {
   readUnlessRefused,
   versionsOnDisk,
 } from './repository-layout.js';
-import { readUnsettled, type SnapshotMemory } from './settled-snapshots.js';
+import { readUncomparedSnapshots, type SnapshotMemory } from './snapshot-memory.js';
 import { readUnverified } from './unverified-metadata.js';
 import { compareSigning, lastSeenVersion, listedFile, readVersionRestarts } from './version-restarts.js';
 
@@ -55,7 +55,7 @@ export function readLaterListings({
     compareSigning(restarts.get(role), one, other);
   const signing = roots.filter((root) => isVouchedByRoot(snapshot, root));
   const later = new Map<string, LaterListing[]>();
-  for (const { version, file, settle } of readUnsettled(
+  for (const { version, file, markCompared } of readUncomparedSnapshots(
     layout,
     versionsToRead(layout),
     published,
@@ -64,7 +64,7 @@ export function readLaterListings({
     const entries = Object.entries(file?.signed.meta ?? {})
       .map(([name, meta]) => [listedRole(name), meta] as const)
       .filter(([role, meta]) => compare(role, meta.version, lastSeenVersion(published, role)) > 0);
-    if (entries.length === 0) settle();
+    if (entries.length === 0) markCompared();
     // After the comparison, because the comparison costs less than a signature.
     const isVerified =
       file !== undefined && entries.length > 0 && signing.some((root) => isVouchedByRoot(file, root));

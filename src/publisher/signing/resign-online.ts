@@ -16,7 +16,7 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
-import type { SnapshotMemory } from '../repository/settled-snapshots.js';
+import type { SnapshotMemory } from '../repository/snapshot-memory.js';
 import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { listWaitingRoles, type OnlineSigners, signOnline, timestampDueAtMs } from './online-signing.js';
 import {

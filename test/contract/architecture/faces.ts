@@ -273,7 +273,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-diff',
     'show-doctor',
     'show-fleet',
-    'show-fleet-door',
+    'show-reporting',
     'show-refusals',
     'show-health',
     'show-history',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { hostLook } from '../../../../src/agent/config/host-look.js';
+import { createHostFactSource } from '../../../../src/agent/config/host-facts.js';
 import { checkConfig, loadConfig, loadForAgent } from '../../../../src/agent/config/load-config.js';
 import { examineConfiguration } from '../../../../src/agent/doctor/check-host.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
@@ -16,7 +16,7 @@ describe('the check of programs and files that a configuration names', () => {
     writeFileSync(text, '');
     chmodSync(text, 0o644);
     mkdirSync(dir.join('sub'));
-    const look = hostLook(`/nowhere:${dir.path}`);
+    const look = createHostFactSource(`/nowhere:${dir.path}`);
     for (const known of ['ask', program]) assert.equal(look.program(known), undefined);
     for (const unknown of ['other', 'text', 'sub', text, dir.path, dir.join('other')])
       assert.match(look.program(unknown) ?? '', new RegExp(unknown), unknown);
@@ -25,14 +25,14 @@ describe('the check of programs and files that a configuration names', () => {
   it('reports files of authorities that no connection could use', () => {
     using dir = tempDir();
     const path = dir.join('ca.pem');
-    assert.match(hostLook().authorities(path) ?? '', /^there is no /);
+    assert.match(createHostFactSource().authorities(path) ?? '', /^there is no /);
     writeFileSync(path, '');
-    assert.equal(hostLook().authorities(path), `${path} cannot be used: it is empty`);
+    assert.equal(createHostFactSource().authorities(path), `${path} cannot be used: it is empty`);
   });
 
   it('finds files and directories', () => {
     using dir = tempDir();
-    const look = hostLook();
+    const look = createHostFactSource();
     assert.deepEqual([look.file(dir.path), look.directory(dir.path)], [undefined, undefined]);
     assert.match(look.file(dir.join('a')) ?? '', /there is no .*a$/);
     assert.match(look.directory(dir.join('a')) ?? '', /there is no directory/);
@@ -41,8 +41,8 @@ describe('the check of programs and files that a configuration names', () => {
 
 describe('the check of a group of users', () => {
   it('accepts groups of the system, and names how to write one of a directory service', () => {
-    assert.equal(hostLook().group('root'), undefined);
-    assert.match(hostLook().group('no-such-group') ?? '', /no-such-group/);
+    assert.equal(createHostFactSource().group('root'), undefined);
+    assert.match(createHostFactSource().group('no-such-group') ?? '', /no-such-group/);
   });
 });
 
@@ -87,7 +87,7 @@ describe('a program that the sandbox runs as nobody', { skip: process.getuid?.()
     chmodSync(dir.path, 0o755);
     const program = dir.join('ask');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
-    const look = hostLook();
+    const look = createHostFactSource();
     assert.match(look.programForUnprivilegedUser?.(program) ?? '', /may not execute .*\/ask$/);
     chmodSync(program, 0o755);
     assert.equal(look.programForUnprivilegedUser?.(program), undefined);
@@ -97,6 +97,6 @@ describe('a program that the sandbox runs as nobody', { skip: process.getuid?.()
   });
 
   it('is not reported a second time where it does not exist', () => {
-    assert.equal(hostLook().programForUnprivilegedUser?.('/nonexistent/ask'), undefined);
+    assert.equal(createHostFactSource().programForUnprivilegedUser?.('/nonexistent/ask'), undefined);
   });
 });

@@ -9,21 +9,21 @@ import { defaultPath } from '../../platform/process/run-command.js';
 import { resolveGroup } from '../../platform/users/group-id.js';
 
 /** @param path where programs are found that have no directory, with colons between */
-export function hostLook(path: string = defaultPath): HostFactSource {
+export function createHostFactSource(path: string = defaultPath): HostFactSource {
   return {
     program: (name) => {
-      if (name.startsWith('/')) return whyNotRun(name);
+      if (name.startsWith('/')) return findExecutionObstacle(name);
       const places = path.split(':').map((directory) => join(directory, name));
-      return places.some((place) => whyNotRun(place) === undefined)
+      return places.some((place) => findExecutionObstacle(place) === undefined)
         ? undefined
         : `the program ${name} is not in ${path}`;
     },
     ...(process.getuid?.() === 0
-      ? { programForUnprivilegedUser: (name) => whyNotForNobody(name, path) }
+      ? { programForUnprivilegedUser: (name) => findUnprivilegedObstacle(name, path) }
       : {}),
-    file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
+    file: (file) => (mayExist(file) ? undefined : `there is no ${file}`),
     authorities: (file) => {
-      if (!isThere(file)) return `there is no ${file}`;
+      if (!mayExist(file)) return `there is no ${file}`;
       const read = readAuthorityFile(file);
       const isUnseen = read.kind === 'refused' && read.why === 'EACCES';
       return read.kind === 'read' || isUnseen ? undefined : `${file} cannot be used: ${read.why}`;
@@ -37,11 +37,11 @@ export function hostLook(path: string = defaultPath): HostFactSource {
         return error.message;
       }
     },
-    directory: (directory) => (isThere(directory) ? undefined : `there is no directory ${directory}`),
+    directory: (directory) => (mayExist(directory) ? undefined : `there is no directory ${directory}`),
   };
 }
 
-function whyNotRun(program: string): string | undefined {
+function findExecutionObstacle(program: string): string | undefined {
   const stat = seen(() => statSync(program, { throwIfNoEntry: false }));
   if (stat === 'unseen') return undefined;
   if (stat === undefined) return `there is no program ${program}`;
@@ -50,9 +50,9 @@ function whyNotRun(program: string): string | undefined {
 }
 
 /** A program that is not there is another finding. */
-function whyNotForNobody(name: string, path: string): string | undefined {
+function findUnprivilegedObstacle(name: string, path: string): string | undefined {
   const places = name.startsWith('/') ? [name] : path.split(':').map((directory) => join(directory, name));
-  const program = places.find((place) => whyNotRun(place) === undefined);
+  const program = places.find((place) => findExecutionObstacle(place) === undefined);
   if (program === undefined) return undefined;
   const real = seen(() => realpathSync(program));
   const closed = seen(() => closedPart(real));
@@ -68,7 +68,7 @@ function closedPart(program: string): string | undefined {
   return undefined;
 }
 
-function isThere(path: string): boolean {
+function mayExist(path: string): boolean {
   return seen(() => statSync(path, { throwIfNoEntry: false })) !== undefined;
 }
 

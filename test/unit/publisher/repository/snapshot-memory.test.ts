@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createOnlineSigner } from '../../../../src/cli/repository/online-signer.js';
 import { readLaterListings } from '../../../../src/publisher/repository/seen-files.js';
-import { createSnapshotMemory } from '../../../../src/publisher/repository/settled-snapshots.js';
+import { createSnapshotMemory } from '../../../../src/publisher/repository/snapshot-memory.js';
 import { looksBelow } from '../../../kit/disk/count-looks.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { keysAt } from '../../../kit/repository/ceremony.js';

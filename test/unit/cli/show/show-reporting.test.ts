@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fleetLines } from '../../../../src/cli/show/show-fleet-door.js';
+import { fleetLines } from '../../../../src/cli/show/show-reporting.js';
 import { problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
 

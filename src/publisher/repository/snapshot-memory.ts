@@ -14,7 +14,7 @@ interface PublishedListing {
   readonly restarts: VersionRestarts;
 }
 
-interface SettledSnapshots {
+interface ComparedSnapshots {
   readonly published: PublishedListing;
   /** File stamps by version of the snapshot. */
   readonly stamps: Map<number, string>;
@@ -23,19 +23,19 @@ interface SettledSnapshots {
 /** The memory of one repository. */
 export interface SnapshotMemory {
   /** Undefined before the first comparison. */
-  settled: SettledSnapshots | undefined;
+  compared: ComparedSnapshots | undefined;
 }
 
 export function createSnapshotMemory(): SnapshotMemory {
-  return { settled: undefined };
+  return { compared: undefined };
 }
 
-interface UnsettledSnapshot {
+interface UncomparedSnapshot {
   readonly version: number;
   /** Undefined for a file that is not a snapshot. */
   readonly file: ParsedFile<'snapshot'> | undefined;
   /** Records that the file lists nothing later. It is read again only after it or the published snapshot changed. */
-  readonly settle: () => void;
+  readonly markCompared: () => void;
 }
 
 /**
@@ -44,12 +44,12 @@ interface UnsettledSnapshot {
  * @returns the snapshots that may list a later file than the published one
  * @throws WritError DISK_*
  */
-export function* readUnsettled(
+export function* readUncomparedSnapshots(
   layout: RepositoryLayout,
   versions: readonly number[],
   published: PublishedListing,
   memory: SnapshotMemory,
-): Generator<UnsettledSnapshot> {
+): Generator<UncomparedSnapshot> {
   const stamps = stampsFor(memory, published);
   for (const version of versions) {
     // The stamp is taken before the file is read, so that a file that is replaced meanwhile is read again.
@@ -58,16 +58,16 @@ export function* readUnsettled(
     yield {
       version,
       file: readUnverified(layout, 'snapshot', version),
-      settle: () => stamps.set(version, stamp),
+      markCompared: () => stamps.set(version, stamp),
     };
   }
 }
 
 function stampsFor(memory: SnapshotMemory, published: PublishedListing): Map<number, string> {
-  const { settled } = memory;
-  const isKept = settled !== undefined && isSameOrLater(published, settled.published);
-  const stamps = isKept ? settled.stamps : new Map<number, string>();
-  memory.settled = { published, stamps };
+  const { compared } = memory;
+  const isKept = compared !== undefined && isSameOrLater(published, compared.published);
+  const stamps = isKept ? compared.stamps : new Map<number, string>();
+  memory.compared = { published, stamps };
   return stamps;
 }
 
