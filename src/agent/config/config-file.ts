@@ -1,6 +1,5 @@
-// Reads the configuration file's text, bounded, and knows where it lies; and where the agent of such a file can be found: for
-// that it reads four keys and judges nothing else, so that `writ status` starts fast and still answers when the file has a
-// mistake further down.
+// Reads the text of the configuration file up to a bound, and the paths of the agent that uses the file. For these paths it
+// reads four keys and validates nothing else, so that `writ status` starts fast and answers although another key is invalid.
 import { accessSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
@@ -19,7 +18,7 @@ export const defaultConfigPath = '/etc/writ/agent.yaml';
  */
 export function readConfigFile(path: string): string {
   try {
-    // O_NONBLOCK: a FIFO in the file's place must not hang the agent for ever.
+    // O_NONBLOCK, because a FIFO in the place of the file would block the agent.
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       if (!fstatSync(descriptor).isFile()) throw unreadable(path, 'it is not a regular file');
@@ -48,7 +47,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return code === 'EACCES' ? 'this user may not read it' : message;
 }
 
-/** Who has typed nothing yet meets this first. */
+/** The first error on a host that is not set up. */
 function hintOf(path: string, cause: unknown): string | undefined {
   if (isSystemError(cause, 'EACCES')) return 'Use sudo, or give another file with --config.';
   if (!isSystemError(cause, 'ENOENT')) return undefined;
@@ -66,15 +65,15 @@ function unreadable(path: string, reason: string, cause?: unknown): WritError {
 }
 
 /**
- * Who can change the file has programs of his own run by root. Another user's agent is not held to it: a container is given
- * files of whoever started it.
+ * Root runs the programs that the file names, so that only root may be able to change it. The agent of another user does not require
+ * this, because in a container the files belong to the user that started it.
  * @throws WritError PATH_UNSAFE
  */
 export function requireOwnConfig(path: string): void {
   if (process.getuid?.() === 0 && !isReadOnly(dirname(resolve(path)))) requireSafePathOrParent(path);
 }
 
-/** A volume that nobody can write to may have any mode, as a ConfigMap of Kubernetes has 0777. */
+/** A read-only volume may have any mode: a ConfigMap of Kubernetes has 0777. */
 function isReadOnly(directory: string): boolean {
   try {
     accessSync(directory, constants.W_OK);

@@ -1,5 +1,5 @@
-// What a configuration names of its host, looked for as the agent would find it: programs, files, directories, groups. Runs nothing, and
-// reads only certificates; what this user may not see passes for being there.
+// Checks that the programs, files, directories and groups in a configuration exist on this host, as the agent would find them. Runs no
+// program, and reads only certificates. Without permission to check, a path counts as existing.
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { HostFactSource } from '../../core/config/tolerated-rules.js';
@@ -8,7 +8,7 @@ import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { resolveGroup } from '../../platform/users/group-id.js';
 
-/** @param path where programs are found that have no directory, with colons between */
+/** @param path directories of programs that are named without one, separated by colons */
 export function createHostFactSource(path: string = defaultPath): HostFactSource {
   return {
     program: (name) => {
@@ -42,40 +42,40 @@ export function createHostFactSource(path: string = defaultPath): HostFactSource
 }
 
 function findExecutionObstacle(program: string): string | undefined {
-  const stat = seen(() => statSync(program, { throwIfNoEntry: false }));
+  const stat = readIfPermitted(() => statSync(program, { throwIfNoEntry: false }));
   if (stat === 'unseen') return undefined;
   if (stat === undefined) return `there is no program ${program}`;
-  const mayRun = stat.isFile() && seen(() => accessSync(program, constants.X_OK)) !== 'unseen';
+  const mayRun = stat.isFile() && readIfPermitted(() => accessSync(program, constants.X_OK)) !== 'unseen';
   return mayRun ? undefined : `${program} is not executable`;
 }
 
-/** A program that is not there is another finding. */
+/** A missing program is another finding. */
 function findUnprivilegedObstacle(name: string, path: string): string | undefined {
   const places = name.startsWith('/') ? [name] : path.split(':').map((directory) => join(directory, name));
   const program = places.find((place) => findExecutionObstacle(place) === undefined);
   if (program === undefined) return undefined;
-  const real = seen(() => realpathSync(program));
-  const closed = seen(() => closedPart(real));
+  const real = readIfPermitted(() => realpathSync(program));
+  const closed = readIfPermitted(() => findClosedPart(real));
   return closed === undefined || closed === 'unseen'
     ? undefined
-    : `the sandbox runs it as another user, who may not execute ${closed}`;
+    : `the sandbox runs it as another user, which may not execute ${closed}`;
 }
 
 /** @returns the program, or a directory above it, that gives others no right to execute */
-function closedPart(program: string): string | undefined {
+function findClosedPart(program: string): string | undefined {
   for (let part = program; part !== '/'; part = dirname(part))
     if ((statSync(part).mode & 0o001) === 0) return part;
   return undefined;
 }
 
 function mayExist(path: string): boolean {
-  return seen(() => statSync(path, { throwIfNoEntry: false })) !== undefined;
+  return readIfPermitted(() => statSync(path, { throwIfNoEntry: false })) !== undefined;
 }
 
-/** @returns what the look gives; `unseen` where this user may not */
-function seen<T>(look: () => T): T | 'unseen' {
+/** @returns the result of `read`; `unseen` without permission */
+function readIfPermitted<T>(read: () => T): T | 'unseen' {
   try {
-    return look();
+    return read();
   } catch (error) {
     if (isSystemError(error)) return 'unseen';
     throw error;

@@ -1,5 +1,5 @@
-// The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
-// are built in, the cron parser, what is on it), and turns mistakes into one error. Never changes anything.
+// Loads the configuration of the agent: reads the file, parses it with the facts of this host (its id, the built-in drivers, the
+// cron parser, its files), and turns all mistakes into one error. Changes nothing.
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { validateDetailed } from '#node-cron';
@@ -26,18 +26,18 @@ import { createHostFactSource } from './host-facts.js';
 
 export interface LoadedConfig {
   readonly config: AgentConfig;
-  /** Of the text of the file, comments and all. */
+  /** SHA-256 of the text of the file with its comments, hex. */
   readonly digest: string;
-  /** What a start takes, and `writ config check` refuses. */
+  /** Mistakes that a start accepts and `writ config check` refuses. */
   readonly tolerated: readonly ConfigMistake[];
   readonly warnings: readonly ConfigMistake[];
   /** Pointers of the keys that the file sets, as `/poll/every`; the others have their defaults. */
   readonly given: readonly string[];
 }
 
-/** Whether what it names of this host is looked for, as a start, `config check` and doctor do. */
+/** With `hostFacts` the names of programs, files and groups are checked, as a start, `config check` and `doctor` do. */
 export interface LoadOptions {
-  readonly look?: HostFactSource;
+  readonly hostFacts?: HostFactSource;
 }
 
 /**
@@ -56,7 +56,7 @@ export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfi
 /** As loadConfig, and what a start only warns of is a mistake here. @throws WritError as loadConfig */
 export function checkConfig(
   path: string,
-  options: LoadOptions = { look: createHostFactSource() },
+  options: LoadOptions = { hostFacts: createHostFactSource() },
 ): LoadedConfig {
   const parsed = parse(readConfigFile(path), options);
   const refused = [...(parsed.ok ? [] : parsed.mistakes), ...parsed.tolerated];
@@ -64,32 +64,32 @@ export function checkConfig(
   return loadConfig(path, options);
 }
 
-/** As loadConfig, for who acts by it. @throws WritError PATH_UNSAFE, and as loadConfig */
+/** As loadConfig, for a process that acts by the configuration. @throws WritError PATH_UNSAFE, and as loadConfig */
 export function loadToAct(path: string): AgentConfig {
   requireOwnConfig(path);
   return loadConfig(path).config;
 }
 
-/** As loadConfig, at a start and a reload: what `writ config check` would refuse, and what is worth a look, is in the log. @throws WritError as loadToAct */
+/** As loadConfig, at a start and a reload. Logs warnings and the mistakes that `writ config check` would refuse. @throws WritError as loadToAct */
 export function loadForAgent(
   path: string,
   log: Logger,
-  look: HostFactSource = createHostFactSource(),
+  hostFacts: HostFactSource = createHostFactSource(),
 ): Pick<LoadedConfig, 'config' | 'digest'> {
   requireOwnConfig(path);
-  const { config, digest, tolerated, warnings } = loadConfig(path, { look });
+  const { config, digest, tolerated, warnings } = loadConfig(path, { hostFacts });
   const doubts = [...tolerated, ...warnings].map(mistakeLine);
   log.info({ path, warnings }, 'configuration read');
   if (doubts.length > 0) log.warn({ path, doubts }, 'configuration: see writ config check');
   return { config, digest };
 }
 
-/** @param digest of what the agent has read. @returns CONFIG_CHANGED where the file does not say that any more */
+/** @param digest of the text that the agent has read. @returns CONFIG_CHANGED if the file has another text now */
 export function changeOfFile(path: string, digest: string): WritError | undefined {
   const now = digestNow(path);
   if (now === digest) return undefined;
   const what = isWritError(now)
-    ? `the agent goes on, but ${now.message}`
+    ? `the agent continues, but ${now.message}`
     : `${path} is not what the agent has read`;
   return new WritError('CONFIG_CHANGED', what, { facts: { path } });
 }
@@ -107,9 +107,9 @@ function textDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function parse(text: string, { look }: LoadOptions): ParsedConfig {
+function parse(text: string, { hostFacts }: LoadOptions): ParsedConfig {
   return parseConfig(text, {
-    ...given({ hostFacts: look }),
+    ...given({ hostFacts }),
     drivers: driverKinds,
     validateCron,
     tryDriver,
@@ -121,7 +121,7 @@ function parse(text: string, { look }: LoadOptions): ParsedConfig {
   });
 }
 
-/** By making it as an agent would: it opens and writes nothing before it is opened. */
+/** Creates the driver as an agent would. A driver opens and writes nothing before its `open`. */
 function tryDriver(name: string, reset: Readonly<Record<string, unknown>>, place: TrialPlace): DriverTrial {
   const kind = driverKinds.find((one) => one.name === name);
   const inert = {
@@ -163,7 +163,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** @param name of the host, as the kernel has it. @returns what `host.id` may be; never the machine id, which is nobody else's to know */
+/** @param name host name of the kernel. @returns a valid `host.id`; never the machine id, which is confidential */
 export function hostIdOf(name: string): string {
   const id = name.replace(/[^A-Za-z0-9._:-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
   return id === '' ? 'host' : id.slice(0, 128);

@@ -1,5 +1,5 @@
-// Asks a server whether it can be reached at all: one request without a body, whose answer is not read. No trust follows from it.
-// Each request opens a connection: a firewall that refuses new connections lets those through that were open at the swap.
+// Checks whether a server can be reached: one request without a body; its answer is not read, and no trust depends on it. Each request
+// opens a connection, because a firewall that refuses new connections still passes those that were open at the swap.
 import type { AgentConfig, ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
@@ -29,8 +29,8 @@ interface Place {
 }
 
 /**
- * Any answer of HTTP is contact, whatever its status; of several mirrors one suffices.
- * @returns why no place was reached; undefined where one answered
+ * Any answer of HTTP is contact, with any status; one of several mirrors is sufficient.
+ * @returns the reason why no address was reached; undefined if one answered
  */
 export async function askServer(
   servers: Servers,

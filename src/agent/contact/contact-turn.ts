@@ -1,5 +1,5 @@
-// One turn of the agent for contact with the server: ask where an attempt is to be made, note it, and act on what follows. A
-// release that lost contact is taken back by the turn of the bake times, which finds the failure in the ledger.
+// One round of the agent for contact with the server: makes the due attempts, records them, and acts on the result. A release that
+// lost contact is rolled back by the round of the bake times, which finds the failure in the ledger.
 import type { ContactServer } from '../../core/config/config.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -19,22 +19,22 @@ const idleGapMs = 60_000;
 const leastGapMs = 500;
 
 export interface ContactTurnOptions {
-  /** Asked again after a server answered: a reload may have replaced it. */
+  /** Called again after a server answered, because a reload may have replaced the host. */
   readonly host: () => Host;
   readonly exclusive: Exclusive;
-  /** True in an agent, which takes further turns: what it reports of a release that is kept out depends on them. */
+  /** True in an agent, which makes further rounds: its report about a held release depends on them. */
   readonly isObserved: boolean;
-  /** Asks for what the repository offers: contact is back, and polls that failed have made the next one come late. */
+  /** Starts a pull when contact returns, because failed polls have delayed the next one. */
   readonly pull: () => void;
   /** Called with the end of an activation without the server, and its reason. */
   readonly onReactivated: (end: CycleEnd, reason: string) => void;
-  /** The status may be another one. */
+  /** Called when the status may have changed. */
   readonly onNews: () => void;
   readonly stop: AbortSignal;
 }
 
 /**
- * @returns a turn; it resolves with the milliseconds until the next one, or undefined while no contact is watched, and never
+ * @returns a round; it resolves with the milliseconds until the next one, or undefined while no contact is watched, and never
  *   rejects
  */
 export function createContactTurn(options: ContactTurnOptions): () => Promise<number | undefined> {
@@ -84,7 +84,7 @@ async function askServers({ ledger, config, clock, contactServer }: Host): Promi
   return { askedAtMs, answers: new Map(answers) };
 }
 
-/** @returns true where contact is back. @throws WritError DISK_* */
+/** @returns true if contact has returned. @throws WritError DISK_* */
 function noteAttempts(
   host: Host,
   attempts: Attempts,
@@ -119,7 +119,7 @@ function withServersAway(ledger: Ledger, nowMs: number): Ledger {
   return withLostContacts(ledger, Object.fromEntries(states));
 }
 
-/** A person's pause keeps policy out, and this brings some. @throws WritError DISK_*, STATE_DAMAGED */
+/** Does nothing during a pause, because the release is new policy. @throws WritError DISK_*, STATE_DAMAGED */
 async function reactivateOverdue(host: Host, { stop, onReactivated }: ContactTurnOptions): Promise<void> {
   const ledger = host.ledger.read();
   const nowMs = host.clock.nowMs();
@@ -127,7 +127,7 @@ async function reactivateOverdue(host: Host, { stop, onReactivated }: ContactTur
     ([, lost]) => nextLostStep(lost, nowMs).kind === 'reactivate',
   );
   if (overdue.length === 0 || pauseNow(ledger, nowMs) !== undefined || ledger.blocked !== undefined) return;
-  // Noted first: what fails on its way is not tried again each minute.
+  // Recorded first, so that a failing activation is not tried again each minute.
   const returned = overdue.map(([bundle, lost]): [string, LostContact] => [
     bundle,
     { ...lost, state: 'returned' },

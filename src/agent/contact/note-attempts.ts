@@ -1,5 +1,5 @@
-// What the answers of the servers mean for releases: noted in the ledger, by the rules of agent/settled. Computes ledgers; writes
-// none, and asks none.
+// Adds the attempts to reach servers to the ledger, with their effect on releases, by the rules of agent/settled. Pure: its caller
+// contacts the servers and writes the ledger.
 import { type AgentConfig, bakeOf, type ContactServer, setOf } from '../../core/config/config.js';
 import { withoutHoldsOf } from '../select/holds-and-blocks.js';
 import { withLostContacts } from '../settled/contact-ledger.js';
@@ -16,7 +16,7 @@ import type { Bake, Ledger, LostContact } from '../state/ledger.js';
 
 type Config = Pick<AgentConfig, 'bundles' | 'together'>;
 
-/** What was asked, and with what result: why a server was not reached, undefined where it answered. */
+/** The contacted servers, each with the reason why it was not reached; undefined if it answered. */
 export interface Attempts {
   readonly askedAtMs: number;
   readonly answers: ReadonlyMap<ContactServer, string | undefined>;
@@ -27,7 +27,7 @@ export interface ContactSteps {
   readonly step: ContactStep | LostStep;
 }
 
-/** @returns the next step of each release whose contact is watched or lost */
+/** @returns the next step of each release with contact that is watched or lost */
 export function contactSteps({ bakes = {}, lostContacts = {} }: Ledger, config: Config, nowMs: number) {
   const serverOf = (bundle: string): ContactServer | undefined => bakeOf(config, bundle).contact;
   return [
@@ -73,11 +73,11 @@ function bakeAfter(bake: Bake, { reason }: Answer, lastAtMs: number): Bake {
   const { contact, failure, ...rest } = bake;
   if (contact === undefined) return bake;
   if (reason !== undefined) return { ...bake, contact: { ...contact, failed: contact.failed + 1, lastAtMs } };
-  // Nothing could be restored, and contact is back with the release: it was not at fault.
+  // Nothing could be restored, and contact returned with the release, which was not at fault.
   return failure === undefined || failure.cause === 'CONTACT_LOST' ? rest : { ...rest, failure };
 }
 
-/** Releases whose attempts have all failed, with their sets. */
+/** Records the failure of releases with failed attempts only, with their sets. */
 function withSilence(ledger: Ledger, config: Config, attempts: Attempts): Ledger {
   const { bakes = {} } = ledger;
   return Object.entries(bakes).reduce((all, [bundle, bake]) => {
@@ -95,7 +95,7 @@ function withLostAttempts(ledger: Ledger, config: Config, attempts: Attempts): L
   const { lostContacts = {} } = ledger;
   const after = Object.entries(lostContacts).flatMap(([bundle, lost]): [string, LostContact][] => {
     const answer = answerFor(config, bundle, attempts);
-    // An attempt that began before the restore has met the policy that was taken back.
+    // An attempt that began before the restore was made with the policy that was rolled back.
     const isNow = nextLostStep(lost, askedAtMs).kind === 'ask' && askedAtMs >= lost.atMs;
     if (answer === undefined || !isNow) return [];
     return [[bundle, lostAfterAttempt(lost, { isReached: answer.reason === undefined, askedAtMs })]];

@@ -1,5 +1,5 @@
-// Activates releases again that had lost contact, while the server is away: from their trees on disk, by the usual way of an
-// update. Nothing may come back that is withdrawn, untrusted or refused since.
+// Activates releases again that had lost contact, while the server is unreachable: from their trees on disk, with the checks of an
+// update. A release that was withdrawn or refused since, or is not trusted any more, is not activated.
 import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
@@ -13,7 +13,7 @@ import type { Host } from '../state/host.js';
 import type { LostContact } from '../state/ledger.js';
 import { recordBlamedReleases } from '../state/refusals.js';
 
-/** @returns the end of the cycle; undefined where a release may not come back. @throws WritError DISK_*, STATE_DAMAGED */
+/** @returns the end of the cycle; undefined if a release may not be activated. @throws WritError DISK_*, STATE_DAMAGED */
 export function reactivate(
   host: Host,
   lost: readonly (readonly [string, LostContact])[],

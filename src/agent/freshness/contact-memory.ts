@@ -1,6 +1,5 @@
-// What this host remembers of its attempts to reach the repository, while it runs and over a restart. Core judges;
-// this holds the memory. Nothing is written for it: the last success comes from status.json, which is there anyway,
-// or from the signature of the trusted timestamp.
+// The attempts of this host to reach the repository, in memory. src/core/status judges them. No file is written for them: after a
+// restart the last success comes from status.json, or from the signature time of the trusted timestamp.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import {
@@ -17,22 +16,22 @@ import type { Host } from '../state/host.js';
 
 export interface ContactMemory {
   readonly contact: Contact;
-  /** Since the last success, by a clock that nobody sets; left out when this process has seen none. */
+  /** Since the last success, by the monotonic clock; left out if this process had none. */
   readonly elapsedMs?: number;
 }
 
 export interface ContactKeeper {
-  /** @param attempt left out for a cycle that did not come to a refresh, or was ended by us */
+  /** @param attempt undefined for a cycle without a refresh, or one that this process ended */
   note(attempt: RefreshAttempt | undefined): void;
   read(): ContactMemory;
-  /** A refresh has ended since this process began, or long enough none has: what was remembered may be acted on. */
-  isSettled(): boolean;
+  /** True after the first refresh of this process, or after ten minutes without one: `onStale` may act on the contact. */
+  isConclusive(): boolean;
 }
 
-/** A server that asks for hours of quiet must not keep a host from noticing how old its policy is. */
-const settledAfterMs = 600_000;
+/** A server can ask for hours without a request; this must not delay the check of the age of the policy. */
+const conclusiveAfterMs = 600_000;
 
-/** @param known the last report of this host, if there is one */
+/** @param known the last report of this host; undefined without one */
 export function keepContact(
   known: StatusReport | undefined,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -48,7 +47,7 @@ export function keepContact(
       contact = recordAttempt(contact, attempt);
       if (attempt.error === undefined) verifiedMonotonicMs = clock.monotonicMs();
     },
-    isSettled: () => tried || clock.monotonicMs() - startedMs > settledAfterMs,
+    isConclusive: () => tried || clock.monotonicMs() - startedMs > conclusiveAfterMs,
     read: () =>
       verifiedMonotonicMs === undefined
         ? { contact }
@@ -56,13 +55,13 @@ export function keepContact(
   };
 }
 
-/** The part of a report that outlives the process; the rest is judged again. */
+/** @returns the part of a report that stays valid after a restart; the rest is judged again */
 export function contactIn(known: StatusReport | undefined): Contact {
   const { lastContactAtMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
   return withoutUndefined<Contact>({ lastContactAtMs, verifiedAtMs, failing, refused });
 }
 
-/** The parts of a host by which freshness is judged; a host without an agent has them too. */
+/** The parts of a host that the freshness depends on, with or without an agent. */
 export interface FreshnessView {
   readonly config: Pick<Host['config'], 'freshness' | 'bundles'>;
   readonly clock: Pick<Host['clock'], 'nowMs'>;
@@ -70,7 +69,7 @@ export interface FreshnessView {
   readonly ledger: Pick<Host['ledger'], 'read'>;
 }
 
-/** @throws WritError what reading the trust store throws */
+/** @throws WritError as a read of the trust store */
 export function freshnessOf(
   { client, config, ledger, clock }: FreshnessView,
   memory: ContactMemory,
@@ -86,8 +85,8 @@ export function freshnessOf(
 }
 
 /**
- * True when the refresh did not reach the server: the next poll comes later. A release that could not be had beside verified
- * metadata counts in the first cycle only, for its quick retry: further polls must keep the metadata proven current.
+ * True if the refresh did not reach the server, which delays the next poll. A failed download beside verified metadata counts only in
+ * its first cycle, for its quick retry, because further polls must keep the metadata verified.
  */
 export function isUnreached({ problems, bundles, startedAtMs }: CycleResult): boolean {
   const missed = bundles.filter(({ missedSinceMs = startedAtMs }) => missedSinceMs < startedAtMs);

@@ -1,5 +1,5 @@
-// Whether a bundle misses the release that is offered, by its result at the end of a cycle. What a person or the publisher
-// wanted, a refusal and a wait are other states with names of their own, and end it. Pure.
+// Decides by the result of a cycle whether a bundle misses the offered release. A decision of an operator or publisher, a refusal and a
+// wait are other states, and end it. Pure.
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { errorCodes } from '../../core/error-codes.js';
@@ -9,13 +9,13 @@ import type { MissedRelease } from '../../core/status/missed-release.js';
 const maxUrlLength = 500;
 
 export interface CycleFacts {
-  /** When the metadata was verified that offers the release. Epoch milliseconds. */
+  /** Epoch milliseconds: when the metadata that offers the release was verified. */
   readonly atMs: number;
-  /** What ended the cycle as a whole. */
+  /** The error that ended the complete cycle. */
   readonly error?: Problem | undefined;
 }
 
-/** @returns undefined where the host has the newest release, or is not to have it now */
+/** @returns undefined if the host has the newest release, or should not have it now */
 export function missedAfter(
   before: MissedRelease | undefined,
   result: BundleResult,
@@ -24,14 +24,14 @@ export function missedAfter(
   const { toSerial, fromSerial, problem = error } = result;
   if (isNowActive(result) || problem === undefined) return undefined;
   if (toSerial !== undefined && toSerial === fromSerial) return undefined;
-  // This process ended the cycle: nothing new is known.
+  // This process ended the cycle, which shows nothing about the release.
   if (problem.code === 'INTERRUPTED') return before;
   // A bundle that is not listed is not offered.
   if (errorCodes[problem.code].kind !== 'failed' || problem.code === 'TARGET_UNKNOWN') return undefined;
   const { url } = problem.facts;
   return withoutUndefined<MissedRelease>({
     serial: toSerial,
-    // A time of the future was noted by a clock that was set back since.
+    // A time in the future was recorded before the clock was set back.
     sinceMs: Math.min(before?.sinceMs ?? atMs, atMs),
     code: problem.code,
     url: typeof url === 'string' ? url.slice(0, maxUrlLength) : undefined,

@@ -1,5 +1,5 @@
-// The releases that this host misses, in its ledger: noted during a long download and at the end of each cycle whose refresh was
-// verified, and judged at each request. A pause and a hold count from when they are set. Fetches nothing.
+// The releases that this host misses, in its ledger: recorded during a long download, and at the end of each cycle with a verified
+// refresh; judged at each request. A pause and a hold count from their start. Fetches nothing.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
@@ -19,9 +19,9 @@ const changeMissed = ledgerSection('missed');
 
 type Missed = Readonly<Record<string, MissedRelease>>;
 
-/** At the end of a cycle. Its results say since when a bundle misses its release. Never throws for the disk. */
+/** Records at the end of a cycle since when each bundle misses its release. Errors of the disk are logged. */
 export function noteMissedReleases(host: Host, { bundles, refresh, error }: CycleRecord): void {
-  // Metadata that was not verified offers nothing, and the last that was still does.
+  // Unverified metadata offers nothing; the last verified metadata still does.
   if (refresh === undefined || refresh.error !== undefined || bundles.size === 0) return;
   const facts = { atMs: refresh.atMs, error: error && problemOf(error) };
   const { missed: before = {} } = host.ledger.read();
@@ -36,7 +36,7 @@ export function noteMissedReleases(host: Host, { bundles, refresh, error }: Cycl
   writeMissed(host, missed);
 }
 
-/** While releases are downloaded: a server can make a download as slow as its deadline permits. */
+/** Records releases during their download, because a server can make a download as slow as its deadline permits. */
 export function noteDownloading(host: Host, results: readonly BundleResult[], atMs: number): void {
   const { missed: before = {} } = host.ledger.read();
   const begun = results.flatMap(({ bundle, toSerial, fromSerial }): [string, MissedRelease][] => {
@@ -47,7 +47,7 @@ export function noteDownloading(host: Host, results: readonly BundleResult[], at
 }
 
 function writeMissed(host: Host, missed: Missed): void {
-  // Without the lock every file may be that of another process.
+  // Without the lock the files may belong to another process.
   if (host.lock?.isInPlace() === false) return;
   const ledger = host.ledger.read();
   const next = Object.keys(missed).length === 0 ? undefined : missed;

@@ -1,7 +1,7 @@
-// What happens when policy is older than `maxStale`, or misses a release for longer than `release.maxStale`, and when it is over: an event in log and history, and the
-// operator's command. Level, not edge: a command that failed stays pending, later and later, until it exits with 0; one
-// that succeeded is run once for a stale period and boot, for what it did may not outlive the boot. The period is in
-// the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
+// Begins and ends a stale period: the policy is older than `maxStale`, or a release is missed for longer than `release.maxStale`.
+// Records it in log and history, and runs the commands of the operator. A failed command is retried at growing intervals until it exits
+// with 0. A successful one is run once for each period and boot, because its effect may end with the boot. The ledger keeps the period:
+// neither a restart nor a clock that is set back ends it, only a completely verified refresh.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { HookConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
@@ -25,9 +25,9 @@ const changeStale = ledgerSection('stale');
 
 export interface StaleWatch {
   /**
-   * Acts on what freshness is now; called after each attempt to refresh, and from time to time between them. Never
-   * rejects: what a command did is in log and history, and changes no outcome.
-   * @returns whether the ledger changed, so that status has something new to say
+   * Acts on the present freshness; called after each refresh, and at intervals between them. Never rejects: the result of a command is
+   * in log and history, and changes no outcome.
+   * @returns whether the ledger changed, which changes the status
    */
   check(host: Host, contact: ContactKeeper, signal: AbortSignal): Promise<'changed' | 'same'>;
 }
@@ -40,7 +40,7 @@ export function createStaleWatch(bootId: string): StaleWatch {
       const before = host.ledger.read().stale;
       const { maxStaleMs, release } = host.config.freshness;
       const isConfigured = maxStaleMs !== undefined || release.maxStaleMs !== undefined;
-      if (!contact.isSettled() || (!isConfigured && before === undefined)) return 'same';
+      if (!contact.isConclusive() || (!isConfigured && before === undefined)) return 'same';
       try {
         const freshness = freshnessOf(host, contact.read());
         const overdue = overdueIn(host, freshness, before);
@@ -67,7 +67,7 @@ interface Context {
   readonly retries: { failed: number; notBeforeMs: number };
 }
 
-/** What is too old: the metadata, or else the release that is missed for the longest time. */
+/** The metadata that is too old, or else the release that is missed for the longest time. */
 type Overdue =
   | { readonly of: 'metadata'; readonly sinceMs: number }
   | {
@@ -93,7 +93,7 @@ function overdueIn(
   return { of: 'release', sinceMs: missed.sinceMs + maxStaleMs, bundle, missed };
 }
 
-/** By a verified answer, or by an operator who wants no limit any more. */
+/** True after a verified refresh, or if the operator removed the limit. */
 function isProvenAgain(
   { failing, verifiedAtMs, ageMs }: FreshnessReport,
   period: StalePeriod,
@@ -101,7 +101,7 @@ function isProvenAgain(
 ): boolean {
   const { maxStaleMs } = config.freshness;
   if (maxStaleMs === undefined || period.of === 'release') return maxStaleMs === undefined;
-  // The age alone is not enough: a clock that is set back makes everything young.
+  // The age alone is not sufficient, because a clock that is set back makes it small.
   return failing === undefined && verifiedAtMs !== undefined && ageMs !== undefined && ageMs <= maxStaleMs;
 }
 
@@ -126,11 +126,11 @@ async function keepPeriod(
   if (run === undefined) return;
   const { text, problem } = run;
   if (problem === undefined) notePeriod(host, { ...period, ranBootId: bootId });
-  if (known === undefined || isNews(run, context))
+  if (known === undefined || isFirstOfKind(run, context))
     recordStale(host, text, problem === undefined ? [stale] : [stale, problem]);
 }
 
-/** Written before the command is run: a crash in it finds the period begun. One period may pass from the release to the metadata. */
+/** Written before the command is run, so that a crash of the agent keeps the period. A period may change from the release to the metadata. */
 function notePeriodOf(
   host: Host,
   overdue: Overdue,
@@ -148,7 +148,7 @@ function notePeriodOf(
 
 async function endPeriod(period: StalePeriod, context: Context): Promise<void> {
   const { host, retries } = context;
-  // What failed so far was the other command.
+  // The failures so far are those of the other command.
   if (period.phase === 'stale') Object.assign(retries, { failed: 0, notBeforeMs: 0 });
   const { onFresh: hook } = host.config.freshness;
   const what =
@@ -163,11 +163,12 @@ async function endPeriod(period: StalePeriod, context: Context): Promise<void> {
   if (run === undefined) return;
   const { text, problem } = run;
   if (problem === undefined) notePeriod(host, undefined);
-  if (isNews(run, context)) recordStale(host, `${ended}; ${text}`, problem === undefined ? [] : [problem]);
+  if (isFirstOfKind(run, context))
+    recordStale(host, `${ended}; ${text}`, problem === undefined ? [] : [problem]);
 }
 
-/** The first failure is, the ones after it are in the log. */
-function isNews({ problem }: Run, { retries }: Context): boolean {
+/** True for a success and the first failure. Later failures are only in the log. */
+function isFirstOfKind({ problem }: Run, { retries }: Context): boolean {
   return problem === undefined || retries.failed === 1;
 }
 
@@ -180,7 +181,7 @@ function notePeriod(host: Host, stale: StalePeriod | undefined): void {
 }
 
 interface Run {
-  /** Of the command, in one line and what it wrote. */
+  /** The end of the command in one line, and its output. */
   readonly text: string;
   readonly problem?: Problem;
 }
@@ -188,7 +189,7 @@ interface Run {
 const backoff = { firstMs: 30_000, maxMs: 3_600_000 };
 const maxShownCharacters = 2000;
 
-/** @returns undefined while a failed command waits for its next try, or when we are told to end */
+/** @returns undefined while a failed command waits for its next attempt, or when the agent ends */
 async function runPending(
   { host, freshness, overdue, signal, retries }: Context,
   name: 'onStale' | 'onFresh',

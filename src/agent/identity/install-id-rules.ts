@@ -1,13 +1,13 @@
-// Judges whether an installation is the one that its id was made for: marks of the machine were noted beside the id, and a
-// clone has other ones. Owns the shape of what is noted: digests, each with the id in it, so that nobody learns a machine id from
-// the file, nor whether two hosts share one. Pure.
+// Decides whether an installation runs on the machine for which its id was created: the file has marks of that machine, and a clone
+// has other marks. A mark is stored as a digest that includes the id, so that the file shows neither a machine id nor whether two hosts
+// share one. Pure.
 import { createHash } from 'node:crypto';
 
-/** What names a machine: systemd's id, the firmware's, the cloud's. */
+/** Identifiers of a machine: of systemd, of its firmware, of the cloud. */
 export const markNames = ['machineId', 'productUuid', 'instanceId'] as const;
 export type MarkName = (typeof markNames)[number];
 
-/** As they were read; one that cannot be read, or means nothing here, is left out. */
+/** As they were read; an unreadable or meaningless one is left out. */
 export type Marks = Readonly<Partial<Record<MarkName, string>>>;
 
 export interface InstallId {
@@ -21,17 +21,17 @@ export interface InstallId {
 export type InstallIdVerdict =
   /** `next`: with the marks that can be read for the first time. */
   | { readonly kind: 'keep'; readonly next: InstallId }
-  /** `changed`: the marks that are another machine's; none where there was no id. */
+  /** `changed`: the marks that differ; empty without an earlier id. */
   | { readonly kind: 'new'; readonly next: InstallId; readonly changed: readonly MarkName[] };
 
 /**
- * @param known what was noted; undefined at a first start
- * @param newId taken where the verdict is `new`
+ * @param known content of the file; undefined at a first start
+ * @param newId used if the verdict is `new`
  */
 export function judgeInstallId(known: InstallId | undefined, read: Marks, newId: string): InstallIdVerdict {
   if (known === undefined) return { kind: 'new', next: noted(newId, read), changed: [] };
   const { marks } = noted(known.id, read);
-  // What cannot be read now may be the same as ever: a mark is compared where both are there.
+  // A mark is compared only if both values exist, because an unreadable one may be unchanged.
   const changed = markNames.filter((name) => {
     const [before, now] = [known.marks[name], marks[name]];
     return before !== undefined && now !== undefined && before !== now;

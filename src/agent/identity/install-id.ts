@@ -1,6 +1,6 @@
-// STATE/install-id.json: the random id of this installation, created at the first start of an agent, and again on a machine that was
-// cloned. The host's time to poll comes from it, so that clones of one image do not ask in the same second. Never keeps an agent
-// from starting, and is no part of the policy: a command without an agent does not read it.
+// STATE/install-id.json: the random id of this installation, created at the first start of an agent, and again on a cloned machine. The
+// poll time of the host is derived from it, so that clones of one image do not poll in the same second. An error in the file never
+// prevents the start of an agent. A command without an agent does not read it.
 import { randomBytes } from 'node:crypto';
 import { isWritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
@@ -29,9 +29,9 @@ export const installIdSchema = {
   },
 };
 
-/** What an id is made of; a test brings its own. */
+/** The random id and the marks of the machine; a test has its own. */
 export interface InstallSource {
-  /** @returns 32 hex digits that nobody else has */
+  /** @returns 32 random hex digits */
   newId(): string;
   readMarks(): Marks;
 }
@@ -48,9 +48,9 @@ interface InstallIdHost {
 }
 
 /**
- * Makes sure that this installation has an id of its own; the caller holds the lock. The file of a later version is kept as
- * it is, and so is the id that it names: after a downgrade the host asks at the same phase, and an upgrade finds its file.
- * @returns the id; one that the disk could not take is of this process alone
+ * Reads or creates the id of this installation; the caller holds the lock. The file of a later version stays unchanged, and its id is
+ * used: after a downgrade the host polls at the same time, and an upgrade finds its file.
+ * @returns the id; only valid for this process if the disk could not store it
  */
 export function openInstallId({ paths, durable, log }: InstallIdHost, source: InstallSource): string {
   let id = source.newId();
@@ -73,7 +73,7 @@ export function openInstallId({ paths, durable, log }: InstallIdHost, source: In
   return id;
 }
 
-/** @returns the id that the file of a later version names; its marks are not judged, for their meaning is not known here */
+/** @returns the id in the file of a later version; its marks are not compared, because their meaning is unknown here */
 function idOfLaterVersion(path: string): string | undefined {
   const verdict = readSmallFile(path, { maxBytes: maxLaterBytes });
   if (verdict.kind !== 'read') return undefined;

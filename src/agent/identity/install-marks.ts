@@ -1,5 +1,5 @@
-// Reads what names this machine, for install-id-rules. In a container it reads nothing: an image carries one machine id to all of
-// its containers, the firmware is the machine's around them, and both may change under a container that goes on.
+// Reads the identifiers of this machine for install-id-rules. In a container it reads nothing: all containers of an image share one
+// machine id, the firmware is that of the outer machine, and both may change while a container runs.
 import { readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
@@ -8,7 +8,7 @@ import type { MarkName, Marks } from './install-id-rules.js';
 
 const maxMarkBytes = 1000;
 
-/** Where each lies, and what it must look like: `uninitialized` is no machine id, and an empty file names nothing. */
+/** Path and pattern of each: `uninitialized` is not a machine id, and an empty file has none. */
 const places: readonly { readonly name: MarkName; readonly path: string; readonly pattern: RegExp }[] = [
   { name: 'machineId', path: 'etc/machine-id', pattern: /^[0-9a-f]{32}$/ },
   { name: 'productUuid', path: 'sys/class/dmi/id/product_uuid', pattern: /^[0-9a-f-]{36}$/ },
@@ -21,32 +21,32 @@ export function readInstallMarks(root: string): Marks {
   const marks = places.flatMap(({ name, path, pattern }) => {
     const verdict = readSmallFile(join(root, path), { maxBytes: maxMarkBytes });
     if (verdict.kind !== 'read') return [];
-    // Kernels have written the firmware's in capitals and in small letters.
+    // Kernels write the id of the firmware in upper or lower case.
     const value = verdict.bytes.toString('latin1').trim().toLowerCase();
     return pattern.test(value) ? [[name, value]] : [];
   });
   return Object.fromEntries(marks);
 }
 
-/** Written by those who start containers. */
+/** Files that container managers create. */
 const signs = ['.dockerenv', 'run/.containerenv', 'run/systemd/container'];
 
-/** The kernel gives the first namespace of processes this number (PROC_PID_INIT_INO). */
+/** The number of the first process namespace (PROC_PID_INIT_INO of the kernel). */
 const firstNamespace = 'pid:[4026531836]';
 
 function isContainer(root: string): boolean {
   if (signs.some((sign) => lstatIfPresent(join(root, sign)) !== undefined)) return true;
-  const namespace = unlessUnseen(() => readlinkSync(join(root, 'proc/self/ns/pid')));
+  const namespace = readIfPresent(() => readlinkSync(join(root, 'proc/self/ns/pid')));
   if (namespace !== undefined && namespace !== firstNamespace) return true;
-  // One that shares the processes of the machine has another root than the first of them.
-  const [ours, first] = [root, join(root, 'proc/1/root')].map((path) => unlessUnseen(() => statSync(path)));
+  // A container that shares the process namespace of the machine has another root directory than process 1.
+  const [ours, first] = [root, join(root, 'proc/1/root')].map((path) => readIfPresent(() => statSync(path)));
   return first !== undefined && (ours?.dev !== first.dev || ours.ino !== first.ino);
 }
 
-/** @returns undefined where it is not there, or this user may not look */
-function unlessUnseen<T>(look: () => T): T | undefined {
+/** @returns undefined for a missing file, or without permission to read it */
+function readIfPresent<T>(read: () => T): T | undefined {
   try {
-    return look();
+    return read();
   } catch (error) {
     if (isSystemError(error)) return undefined;
     throw error;

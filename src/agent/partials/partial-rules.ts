@@ -1,20 +1,20 @@
-// Which partials are used and which go. Pure: what the disk says of them comes in as values.
+// Which partial downloads are used, and which are removed. Pure: the facts of the files are arguments.
 
-/** Of the last byte of one that stays. */
-export const partialLifeMs = 86_400_000;
-/** Of all together. */
+/** Since the last byte of a partial download. */
+export const partialRetentionMs = 86_400_000;
+/** Of all downloads together. */
 export const maxPartials = 8;
 
-/** As the disk says it of a file. */
+/** Facts of a file, as `lstat` has them. */
 export interface PartialFacts extends Readonly<Record<'mode' | 'nlink' | 'uid' | 'size', number>> {
   isFile(): boolean;
 }
 
 /**
- * True for what only this user can have written: a link, a pipe, a second name of somebody's file, or a file that others may
- * write to is not gone on with, and not written into.
+ * True for a file that only this user can have written. A link, a pipe, a second name of another file, or a file that other users may
+ * write is neither continued nor written to.
  */
-export function isOurs(facts: PartialFacts, uid: number): boolean {
+export function isOwnPartial(facts: PartialFacts, uid: number): boolean {
   const { mode, nlink, size } = facts;
   return facts.isFile() && facts.uid === uid && nlink === 1 && (mode & 0o7777) === 0o600 && size > 0;
 }
@@ -27,8 +27,8 @@ export interface FoundPartial {
 }
 
 /**
- * @param maxBytes of all together; the newest stays in any case
- * @returns the names of those that go: too old, from the future, or too many beside newer ones
+ * @param maxBytes of all downloads together; the newest one is kept in any case
+ * @returns the names of those to remove: too old, from the future, or beyond the limits
  */
 export function partialsToDrop(
   found: readonly FoundPartial[],
@@ -38,9 +38,9 @@ export function partialsToDrop(
   let kept = 0;
   let bytes = 0;
   return newestFirst.flatMap(({ name, sizeBytes, modifiedMs }) => {
-    const isRecent = Math.abs(nowMs - modifiedMs) < partialLifeMs;
-    const hasRoom = kept === 0 || (kept < maxPartials && bytes + sizeBytes <= maxBytes);
-    if (!isRecent || !hasRoom) return [name];
+    const isRecent = Math.abs(nowMs - modifiedMs) < partialRetentionMs;
+    const fits = kept === 0 || (kept < maxPartials && bytes + sizeBytes <= maxBytes);
+    if (!isRecent || !fits) return [name];
     kept += 1;
     bytes += sizeBytes;
     return [];

@@ -1,5 +1,5 @@
-// The directory of partials: one file for each signed digest, appended to while its bytes come, and a note beside it of which
-// version a mirror said they are. Owns their names, and what may be there; who writes holds the lock of the state directory.
+// The directory of partial downloads: one file for each signed digest, to which the bytes are appended, and a note with the version
+// that the mirror sent. Defines the names of these files. A writer holds the lock of the state directory.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, orUndefined } from '../../core/errors.js';
@@ -8,24 +8,24 @@ import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
 import { listEntries, listPaths, lstatIfPresent, readSmallFile } from '../../platform/read-file.js';
 import type { SeenVersion } from '../../trust/download.js';
 import type { Host } from '../state/host.js';
-import { type FoundPartial, isOurs, type PartialFacts, partialsToDrop } from './partial-rules.js';
+import { type FoundPartial, isOwnPartial, type PartialFacts, partialsToDrop } from './partial-rules.js';
 
-/** One of them, open for reading and writing. */
+/** A partial download, open for reading and writing. */
 export interface Partial extends OpenFile {
-  /** What of it was here when it was opened. */
+  /** Its length when it was opened. */
   readonly foundBytes: number;
-  /** Which version that is of. */
+  /** The version of these bytes. */
   readonly seen: SeenVersion | undefined;
-  /** Which version comes from now on; flushes nothing, since the digest of the whole decides. */
+  /** Records the version of the next bytes. Flushes nothing, because the digest of the complete file decides. */
   note(seen: SeenVersion | undefined): void;
   /**
-   * It is complete: gives it a second name, in staging. Under the first one it waits for the end of the cycle: until it is kept with a
-   * generation, the next run needs it. @throws WritError DISK_*
+   * Links the complete file to a second name, in staging. The first name stays until the end of the cycle, because the next run needs
+   * it until a generation retains the archive. @throws WritError DISK_*
    */
   take(to: string): void;
-  /** It was cut: the next run goes on with it. */
+  /** Keeps an interrupted download, which the next run continues. */
   keep(): void;
-  /** It is of no use; what cannot be removed goes with the next sweep. */
+  /** Removes a useless download. After an error of the disk the next sweep removes it. */
   discard(): void;
 }
 
@@ -33,30 +33,30 @@ export type PartialsHost = Pick<Host, 'paths' | 'durable' | 'clock' | 'log'> & {
   readonly config: { readonly limits: Pick<Host['config']['limits'], 'maxArchiveBytes'> };
 };
 
-/** What is signed of a file. */
+/** The signed facts of a file. */
 export interface WholeFile {
   readonly length: number;
   readonly digest: Digest;
 }
 
 /**
- * Opens the partial of a file: as it is here, or a new one. What is no file of ours alone, or longer than was signed, is
- * removed.
+ * Opens the partial download of a file, or creates an empty one. Removes one that other users can have written, or that is longer
+ * than signed.
  * @throws WritError DISK_*, PATH_MOUNTED
  */
 export function openPartial(host: PartialsHost, { length, digest }: WholeFile): Partial {
   const { paths, durable } = host;
   const path = join(paths.partials, digestHex(digest));
-  // Somebody may have removed it from under a running agent: no pull would come through until its next start.
+  // Without this, the removal of the directory would make each pull of a running agent fail.
   durable.ensureDirectory('prepare.private', paths.partials, 0o700);
-  // A rename takes the place of anything else that is under the name of a note.
+  // A rename replaces anything else with the name of a note.
   if (lstatIfPresent(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
   const { descriptor, foundBytes } = openOrMake(durable, path, length);
   const seen = foundBytes > 0 ? readNote(noteOf(path)) : undefined;
   const forget = (): void => durable.discardFile('partial.forget', noteOf(path));
   const setTime = (): void => {
     const nowSeconds = host.clock.nowMs() / 1000;
-    // One whose time cannot be set is as old as the system says.
+    // After a failure the file has the time of the system.
     orUndefined(() => durable.setTime('partial.time', { descriptor, path }, nowSeconds));
   };
   return {
@@ -96,7 +96,7 @@ function openOrMake(
 }
 
 function isUsable(facts: PartialFacts, maxBytes: number): boolean {
-  return isOurs(facts, ourUid()) && facts.size <= maxBytes;
+  return isOwnPartial(facts, ourUid()) && facts.size <= maxBytes;
 }
 
 function ourUid(): number {
@@ -104,8 +104,8 @@ function ourUid(): number {
 }
 
 /**
- * Removes what is too old, too much, or no partial, and what is kept under another name; for when no cycle runs, and at the end
- * of one. Never throws for the disk: it stays for the next time.
+ * Removes partial downloads that are too old or too many, and any other file; called while no cycle runs, and at the end of a cycle.
+ * Errors of the disk are logged, and the next call tries again.
  */
 export function sweepPartials(host: PartialsHost): void {
   const maxBytes = host.config.limits.maxArchiveBytes;
@@ -117,7 +117,7 @@ export function sweepPartials(host: PartialsHost): void {
   );
 }
 
-/** For a disk that is full: nothing else there is as easily had again. Never throws for the disk. */
+/** Frees space on a full disk: partial downloads are the easiest files to get again. Errors of the disk are logged. @param but kept */
 export function dropPartials(host: PartialsHost, but: readonly Digest[] = []): void {
   removeAllBut(host, but.map(digestHex));
 }
@@ -127,7 +127,7 @@ const partialName = /^[0-9a-f]{64}$/;
 function findPartials({ paths }: PartialsHost): FoundPartial[] {
   return listEntries(paths.partials).flatMap((entry) => {
     const stats = partialName.test(entry.name) ? lstatIfPresent(join(paths.partials, entry.name)) : undefined;
-    if (stats === undefined || !isOurs(stats, ourUid())) return [];
+    if (stats === undefined || !isOwnPartial(stats, ourUid())) return [];
     return [{ name: entry.name, sizeBytes: stats.size, modifiedMs: stats.mtimeMs }];
   });
 }
@@ -151,7 +151,7 @@ function noteOf(path: string): string {
 
 const maxNoteBytes = 4096;
 
-/** Of a note that is damaged nothing is believed: the rest is asked for without a version. */
+/** @returns undefined for a damaged note: the rest is requested without a version */
 function readNote(path: string): SeenVersion | undefined {
   const verdict = readSmallFile(path, { maxBytes: maxNoteBytes, links: 'refused' });
   if (verdict.kind !== 'read') return undefined;

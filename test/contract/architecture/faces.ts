@@ -533,7 +533,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'repository-state',
     'repository-writer',
     'seen-files',
-    'settled-snapshots',
+    'snapshot-memory',
     'version-restarts',
   ],
   'publisher/root': [

@@ -161,7 +161,7 @@ describe('a configuration file that an agent has read', () => {
     writeFileSync(path, minimal);
     assert.equal(changeOfFile(path, digest), undefined);
     rmSync(path);
-    assert.match(changeOfFile(path, digest)?.message ?? '', /^the agent goes on, but .* it is not there$/);
+    assert.match(changeOfFile(path, digest)?.message ?? '', /^the agent continues, but .* it is not there$/);
   });
 });
 

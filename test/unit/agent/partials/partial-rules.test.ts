@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   type FoundPartial,
-  isOurs,
+  isOwnPartial,
   maxPartials,
   type PartialFacts,
-  partialLifeMs,
+  partialRetentionMs,
   partialsToDrop,
 } from '../../../../src/agent/partials/partial-rules.js';
 
@@ -19,8 +19,8 @@ function partial(name: string, ageMs: number, sizeBytes = 10): FoundPartial {
 describe('a partial', () => {
   const ours: PartialFacts = { mode: 0o100600, nlink: 1, uid: 7, size: 5, isFile: () => true };
 
-  it('is gone on with where only this user can have written it', () => {
-    assert.equal(isOurs(ours, 7), true);
+  it('is continued where only this user can have written it', () => {
+    assert.equal(isOwnPartial(ours, 7), true);
   });
 
   const strange: Readonly<Record<string, Partial<PartialFacts>>> = {
@@ -34,7 +34,7 @@ describe('a partial', () => {
     'without a byte': { size: 0 },
   };
   for (const [what, facts] of Object.entries(strange)) {
-    it(`${what} is not gone on with`, () => assert.equal(isOurs({ ...ours, ...facts }, 7), false));
+    it(`${what} is not continued`, () => assert.equal(isOwnPartial({ ...ours, ...facts }, 7), false));
   }
 });
 
@@ -42,12 +42,12 @@ describe('partials', () => {
   const drop = (found: readonly FoundPartial[], maxBytes = 1000): string[] =>
     partialsToDrop(found, { nowMs, maxBytes });
 
-  it('stay for a day behind their last byte, and no longer', () => {
-    assert.equal(partialLifeMs, dayMs);
+  it('are kept for a day after their last byte, and no longer', () => {
+    assert.equal(partialRetentionMs, dayMs);
     assert.deepEqual(drop([partial('a', dayMs - 1), partial('b', dayMs)]), ['b']);
   });
 
-  it('from the future go as well: they would stay for ever', () => {
+  it('with a time in the future are removed, because they would be kept for ever', () => {
     assert.deepEqual(drop([partial('a', -1000), partial('b', -dayMs)]), ['b']);
   });
 
@@ -56,7 +56,7 @@ describe('partials', () => {
     assert.deepEqual(drop(found.reverse()), ['8', '9']);
   });
 
-  it('are bounded in bytes, but for the newest alone', () => {
+  it('are bounded in bytes, except for the newest one', () => {
     const found = [partial('old', 3000, 300), partial('middle', 2000, 800), partial('new', 1000, 700)];
     assert.deepEqual(drop(found), ['middle']);
     assert.deepEqual(drop([partial('huge', 1, 5000), partial('small', 2, 1)]), ['small']);
