@@ -3,7 +3,7 @@
 import { isSystemError } from '../../core/errors.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 
-const pathErrors: readonly string[] = ['ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'EEXIST', 'ENOENT'];
+const pathErrors: readonly string[] = ['ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOENT'];
 
 /** @returns a WritError DISK_* for a path that cannot be used; any other error unchanged */
 export function describePathError(error: unknown): unknown {

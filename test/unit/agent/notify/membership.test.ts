@@ -1,6 +1,7 @@
 // Workers that are dead although their driver lists them, because a killed process leaves its socket or its pid file.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { refreshMembers } from '../../../../src/agent/notify/membership.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import { codes, entryOf, probe, settle } from '../../../kit/agent/settled-world.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
@@ -136,8 +137,10 @@ describe('a worker with a different process a moment after its answer', () => {
       await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
       await test.pull();
       driver.processes.set('a', 'second');
-      await apart(test);
-      assert.equal(entryOf(test, 'app/a')?.replacedAtMs !== undefined, isReplaced);
+      const { groups } = test.host;
+      await refreshMembers(test.host, { active: 1, groups, livenessCheck: 'departed' });
+      const { replacedAtMs, soonReplacements } = entryOf(test, 'app/a') ?? {};
+      assert.deepEqual([replacedAtMs !== undefined, soonReplacements], [isReplaced, undefined]);
     });
   }
 });
