@@ -1,5 +1,5 @@
-// One connection of a worker to its agent: greeting, hello, generations in, verdicts out. Owns one socket from
-// connect to close; reconnecting is policy-reader's.
+// One connection of a worker to its agent: receives the greeting, sends hello, receives generations, sends verdicts. Opens and closes
+// one socket; policy-reader connects again.
 import { createConnection, type Socket } from 'node:net';
 import { toWritError, WritError } from '../core/errors.js';
 import {
@@ -15,7 +15,7 @@ import type { Offer, Verdict } from './generation-queue.js';
 export interface SessionOptions {
   readonly socket: string;
   readonly name: string;
-  /** The other end has greeted as an agent, of this version. */
+  /** Called when the greeting of an agent of this version has arrived. */
   readonly onConnected: (agentVersion: string) => void;
   readonly onGeneration: (offer: Offer) => void;
   readonly signal: AbortSignal;
@@ -23,7 +23,7 @@ export interface SessionOptions {
 
 /**
  * Runs until the connection ends; never rejects.
- * @returns why it ended: AGENT_UNREACHABLE, or MESSAGE_MALFORMED when the other end is not an agent
+ * @returns the reason of the end: AGENT_UNREACHABLE, or MESSAGE_MALFORMED if the other end is not an agent
  */
 export function runSession(options: SessionOptions): Promise<WritError> {
   const { signal } = options;
@@ -77,7 +77,7 @@ function take(socket: Socket, message: AgentMessage, { onGeneration }: SessionOp
 }
 
 function answer(socket: Socket, { id, generation }: GenerationMessage, verdict: Verdict): void {
-  // The agent that asked is gone; the next one asks again.
+  // This connection has ended; the agent sends the generation again in the next one.
   if (socket.destroyed) return;
   const ack = { type: verdict.type, id, generation };
   socket.write(encodeLine(verdict.type === 'ack' ? ack : { ...ack, reason: boundReason(verdict.reason) }));

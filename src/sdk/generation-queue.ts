@@ -1,39 +1,39 @@
-// One generation at a time through the worker's handler: what arrives meanwhile waits, and only the newest of
-// it. Owns which generation the handler accepted last; knows no sockets.
+// Calls the handler of a worker for one generation at a time; of those that arrive in the meantime only the newest waits. Remembers the
+// generation that the handler accepted last.
 import type { GenerationMessage } from '../core/protocol/native-protocol.js';
 
 export type Verdict = { readonly type: 'ack' } | { readonly type: 'nack'; readonly reason: string };
 
 export interface Offer {
-  /** The connection that notified it: numbers are only comparable within one. */
+  /** The connection of the notification: generation numbers are only comparable within one connection. */
   readonly sender: object;
   readonly message: GenerationMessage;
-  /** Called once with the verdict, and not at all when something newer takes the place. */
+  /** Called once with the verdict; never called if a newer offer replaces this one. */
   readonly reply: (verdict: Verdict) => void;
 }
 
 export interface GenerationQueue {
   offer(offer: Offer): void;
-  /** Drops what waits; resolves when the handler is done. */
+  /** Drops the waiting offer; resolves when the handler has ended. */
   stop(): Promise<void>;
 }
 
-/** @param handle throws for a generation that the worker does not want */
+/** @param handle throws for a generation that the worker refuses. @returns an empty queue */
 export function createGenerationQueue(
   handle: (message: GenerationMessage) => Promise<void>,
 ): GenerationQueue {
   let next: Offer | undefined;
   let running: Promise<void> | undefined;
-  /** What the handler accepted last, and nothing has shaken since. */
-  let settled: Offer | undefined;
+  /** The offer that the handler accepted last; undefined after a refusal. */
+  let accepted: Offer | undefined;
 
   const judge = async (offer: Offer): Promise<Verdict> => {
-    if (settled !== undefined && isSame(settled, offer)) return { type: 'ack' };
-    // A handler that fails may have let go of what it had: then even the generation before is due again.
-    settled = undefined;
+    if (accepted !== undefined && isSame(accepted, offer)) return { type: 'ack' };
+    // A failing handler may have dropped the generation that it used, so that this one must be offered to it again.
+    accepted = undefined;
     try {
       await handle(offer.message);
-      settled = offer;
+      accepted = offer;
       return { type: 'ack' };
     } catch (error) {
       return { type: 'nack', reason: error instanceof Error ? error.message : String(error) };
@@ -58,7 +58,7 @@ export function createGenerationQueue(
   };
 }
 
-/** Across connections a number proves nothing: a new agent on the same host counts from 1 again. */
+/** Compares the connection too, because a new agent on the same host starts its numbers at 1. */
 function isSame(one: Offer, other: Offer): boolean {
   return (
     one.sender === other.sender &&

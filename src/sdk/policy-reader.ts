@@ -1,5 +1,5 @@
-// The library of a worker, public as `writ/sdk`: connects to the agent on this host, hands each generation to
-// the worker's handler, and answers for it. Reconnects for ever; never touches a policy file itself.
+// The library for workers, public as `writ/sdk`: connects to the agent on this host, calls the handler of the worker for each
+// generation, and sends its verdict. Reconnects until it is closed. Reads and writes no policy file.
 
 import { basename, join } from 'node:path';
 import { setTimeout as sleepFor } from 'node:timers/promises';
@@ -14,46 +14,45 @@ import { type EmitPolicyEvent, emitTo, type PolicyEvent } from './policy-events.
 
 export type { PolicyEvent } from './policy-events.js';
 
-/** A whole, immutable policy: read it from here only, never through the `current` link. */
+/** A complete, immutable policy. Read it from `path`, and never through the link `current`, which can change during the reading. */
 export interface PolicyGeneration {
   readonly generation: number;
   /** Real path of the generation directory. */
   readonly path: string;
-  /** @returns the directory of a bundle in this generation. @throws WritError USAGE for what is not a bundle name */
+  /** @returns the directory of a bundle in this generation. @throws WritError USAGE for an invalid bundle name */
   bundle(name: string): string;
 }
 
 export interface PolicyOptions {
   /** Path of the group's socket, as /run/writ/workers/access.sock. */
   readonly socket: string;
-  /** Shown by `writ status`: letters, digits, `.`, `_`, `-`, at most 64. Default: the name of the program. */
+  /** Name in `writ status`: letters, digits, `.`, `_`, `-`, at most 64. Default: the name of the program. */
   readonly name?: string;
   /**
-   * Called for every generation, one at a time; while it runs, newer ones wait and only the newest is kept.
-   * Resolve when the worker uses the generation (ack). Throw to refuse it (nack): the host goes back to the
-   * generation before, for all workers, so keep using that one.
+   * Called for each generation, one at a time. While it runs, only the newest later generation waits. Resolve when the worker uses the
+   * generation (ack). Throw to refuse it (nack): the host then restores the previous generation for all workers, so keep using that one.
    */
   readonly onGeneration: (generation: PolicyGeneration) => Promise<void> | void;
-  /** Called behind whatever happens on the connection; nothing waits for it, and it must not throw. */
+  /** Called after each event of the connection, which does not wait for it. It must not throw. */
   readonly onEvent?: (event: PolicyEvent) => void;
-  /** Pause before the first new try and the longest one, in milliseconds: 100 and 5000. */
+  /** The first and the longest delay before a new connection, in milliseconds. Default: 100 and 5000. */
   readonly delays?: { readonly firstMs: number; readonly maxMs: number };
-  /** For tests: a number from 0 up to 1, and a pause that ends at an abort without rejecting. */
+  /** For tests: a random number from 0 to below 1; and a delay, which resolves at an abort. */
   readonly random?: () => number;
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
 export interface PolicyConnection {
-  /** The last generation the handler accepted; undefined before the first. */
+  /** The last generation that the handler accepted; undefined before the first. */
   readonly current: PolicyGeneration | undefined;
-  /** Disconnects; resolves when a handler that runs is done. */
+  /** Disconnects; resolves when a running handler has ended. */
   close(): Promise<void>;
 }
 
 /**
- * Connects to the agent and stays connected.
- * @throws WritError USAGE for a name that is none, SOCKET_PATH_TOO_LONG
+ * Connects to the agent, and connects again after each end of the connection, until `close` or an abort of `signal`.
+ * @throws WritError USAGE for an invalid name; SOCKET_PATH_TOO_LONG
  */
 export function connectPolicy(options: PolicyOptions): PolicyConnection {
   const name = options.name ?? basename(process.argv[1] ?? 'worker');
@@ -102,7 +101,7 @@ async function stayConnected(
     if (signal.aborted) break;
     failures += 1;
     const longestMs = computeBackoffMs(failures, backoff);
-    // A random half: after a restart of the agent its workers must not all come in the same instant.
+    // A random half, so that the workers do not all connect in the same instant after a restart of the agent.
     const retryInMs = longestMs * (0.5 + random() / 2);
     emit({ type: 'disconnected', reason, retryInMs });
     await sleep(retryInMs, signal);
@@ -110,7 +109,7 @@ async function stayConnected(
   await queue.stop();
 }
 
-/** Says that it came, and what was answered; an offer that something newer replaced gets no answer. */
+/** Emits an event for the notification and one for the verdict; an offer that a newer one replaced has no verdict. */
 function watched(offer: Offer, emit: EmitPolicyEvent): Offer {
   const { generation, path } = offer.message;
   emit({ type: 'notified', generation, path });
