@@ -94,6 +94,11 @@ export class BodyGate {
   }
 }
 
+/**
+ * @returns the bounds of a body from an unauthenticated sender (`unprovenBody`); it counts for the client of the
+ * address
+ * @param maxBodies how many bodies this client may send at the same time; undefined: the default of the body budget
+ */
 export function termsOfAddress(address: string, maxBodies?: number): BodyTerms {
   return { account: { kind: 'address', client: clientOf(address), maxBodies }, ...unprovenBody };
 }

@@ -41,6 +41,11 @@ export type EnrolVerdict =
 /** Bounds how many waiting hosts a stolen token can add. */
 export const maxWaitingOfToken = 20;
 
+/**
+ * Decides an enrolment: a new key is accepted, waits for approval or is refused; an enrolled key is `known`, also
+ * without a valid token.
+ * A retired key is refused. Throws nothing: a refusal has its code and its reason.
+ */
 export function judgeEnrolment(facts: EnrolFacts): EnrolVerdict {
   const { token, own, host, nowMs } = facts;
   if (own?.state === 'retired') return refused('FLEET_KEY_RETIRED', 'this key was retired');

@@ -61,6 +61,10 @@ export class HostCounterChanges {
   }
 }
 
+/**
+ * Adds the changes to the rows of `host_counters`, in the transaction that `db` is. Writes nothing without changes.
+ * @throws WritError FLEET_STORE_*
+ */
 export async function writeHostCounters(
   db: Kysely<Tables>,
   writer: RowWriter,

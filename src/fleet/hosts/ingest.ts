@@ -54,6 +54,7 @@ interface ReadReport {
   readonly answer: WaitingReport['answer'];
 }
 
+/** @returns an ingest that starts a batch at the first report. No batch runs before that. */
 export function createIngest(store: FleetStore, options: IngestOptions): Ingest {
   return new BatchedIngest(store, options);
 }

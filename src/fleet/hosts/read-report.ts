@@ -10,6 +10,10 @@ export type ReadBody<T> =
   | { readonly kind: 'read'; readonly data: T }
   | { readonly kind: 'refused'; readonly reason: string };
 
+/**
+ * @returns the report, or the reason why the body is invalid: also when a bundle and channel, or an outcome number,
+ * occurs twice
+ */
 export function readReport(body: Uint8Array): ReadBody<FleetReport> {
   const read = named(readBody<FleetReport>(body, reportSchema));
   if (read.kind === 'refused') return read;
@@ -21,6 +25,7 @@ export function readReport(body: Uint8Array): ReadBody<FleetReport> {
   return isTwice ? { kind: 'refused', reason: 'a bundle or an outcome occurs twice' } : read;
 }
 
+/** @returns the enrolment request, or the reason why the body is invalid. Throws nothing. */
 export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
   return named(readBody<EnrolRequest>(body, enrolSchema));
 }

@@ -82,6 +82,13 @@ export interface PlanFacts {
   readonly newNonce: () => string;
 }
 
+/**
+ * Decides the answer to a report and the row that it writes: none, the columns of a keepalive, or the complete row of
+ * the host.
+ * A repeated report is accepted again and changes nothing. A counter that may come from a copy of the host gets a
+ * challenge.
+ * @param host the stored row of the key; undefined: the key is unknown, and the report is refused
+ */
 export function planReport(
   host: StoredHost | undefined,
   taken: VerifiedReport,

@@ -10,6 +10,10 @@ export function stateDigest({ atMs: _, outcomes: __, ...state }: FleetReport): s
   return createHash('sha256').update(JSON.stringify(state)).digest('hex');
 }
 
+/**
+ * @returns one row for each bundle of the report. A value that the report does not have is 0 or ''; a bundle without
+ * an active release has the state `none`.
+ */
 export function reportBundleRows(keyId: string, report: FleetReport): HostBundleRow[] {
   return report.bundles.map(({ bundle, channel, active, offered }) => ({
     key_id: keyId,
@@ -38,6 +42,7 @@ export function labelRows(
   return Object.entries({ ...reported, ...forced }).map(([name, value]) => ({ key_id: keyId, name, value }));
 }
 
+/** @returns one row for each outcome of the report; `code` is '' for an outcome without an error */
 export function outcomeRows(keyId: string, report: FleetReport, receivedAtMs: number): OutcomeRow[] {
   return report.outcomes.map(({ n, atMs, trigger, outcome, code, bundles }) => ({
     key_id: keyId,

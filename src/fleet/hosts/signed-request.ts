@@ -84,6 +84,10 @@ export function ed25519Key(raw: Uint8Array): KeyObject | undefined {
   return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
+/**
+ * @param raw the public key of a host, as the raw bytes of Ed25519
+ * @returns the id of the key in the store: its SHA-256 in hexadecimal
+ */
 export function hostKeyIdOf(raw: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex');
 }

@@ -38,6 +38,11 @@ export interface ErrorAnswer {
   readonly isOurs: boolean;
 }
 
+/**
+ * @param error anything that a handler threw; without a code of Writ or of fastify it is answered as 500
+ * @returns the status and the body. An internal error and an error of the store get a general text, without their
+ * facts.
+ */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const known: Known = isWritError(error) ? { error } : requestError(error as Partial<FastifyError>);
   const status = known.status ?? statuses[known.error.code] ?? 500;

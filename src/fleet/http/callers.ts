@@ -112,6 +112,7 @@ async function findSessionCaller({ db, nowMs }: CallerParts, session: string): P
   return { who: `token ${row.id}`, role: row.role || 'view', by: 'session' };
 }
 
+/** @throws WritError FLEET_FORBIDDEN when the role of the caller does not include the needed one */
 export function requireRole(caller: Caller, needed: Role): void {
   if (hasRole(caller.role, needed)) return;
   throw new WritError('FLEET_FORBIDDEN', `this needs the role ${needed}`, {
@@ -153,6 +154,10 @@ export async function beginSession(
   return session;
 }
 
+/**
+ * Deletes the session of the cookie from the store. A request without a session cookie changes nothing.
+ * @throws WritError FLEET_STORE_*
+ */
 export async function endSession(
   { db, secure }: Pick<CallerParts, 'db' | 'secure'>,
   headers: IncomingHttpHeaders,

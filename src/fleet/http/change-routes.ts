@@ -11,6 +11,10 @@ import { shownToken } from '../tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../tokens/tokens.js';
 import { object, type Route, type RouteRequest, textSchema } from './routes.js';
 
+/**
+ * @returns the routes that list, create and revoke tokens, and approve or retire a host. Handlers throw the errors of
+ * the changes.
+ */
 export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
   const change = ({ caller }: RouteRequest) => ({ who: caller.who, nowMs: nowMs() });
   const ofHost = (verb: 'approve' | 'retire', act: typeof approveHost): Route => ({

@@ -45,6 +45,7 @@ const safetyHeaders = {
   'x-content-type-options': 'nosniff',
 };
 
+/** @returns the fastify instance with all routes, pages and error handlers. It does not listen yet. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     serverFactory: (handler) => options.createServer(handler),

@@ -27,6 +27,7 @@ export interface FleetMetrics {
 const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
+/** Registers the metrics. Numbers by bundle and channel are in a second registry, so that `text` can omit them. */
 export async function createFleetMetrics(options: MetricsOptions): Promise<FleetMetrics> {
   const [plain, named] = [await createMetrics(options), await createMetrics({ process: 'omit' })];
   const [showPlain, showNamed] = [plainGauges(plain), namedGauges(named)];

@@ -17,6 +17,11 @@ const titles = [
 ];
 const pageSize = 500;
 
+/**
+ * Yields the CSV of the hosts that match the filter: first the titles, then one text for each page of 500 hosts.
+ * A host without bundles has one line.
+ * @throws WritError FLEET_STORE_*, also after the first lines were sent
+ */
 export async function* hostsCsv(
   queries: Pick<FleetQueries, 'hosts'>,
   filter: HostFilter,
@@ -33,6 +38,10 @@ const historyTitles = [
   'intervals',
 ];
 
+/**
+ * Yields the CSV of the release intervals of a host or a release: first the titles, then one text for each page.
+ * @throws WritError FLEET_HOST_UNKNOWN for no such host, USAGE for several, FLEET_STORE_*, also after the first lines were sent
+ */
 export async function* historyCsv(
   queries: Pick<FleetQueries, 'history'>,
   of: HistoryAsked['of'],
@@ -93,6 +102,10 @@ function lineOf(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
+/**
+ * @returns the text in quotation marks, with invisible characters escaped; a formula gets an apostrophe as its first
+ * character
+ */
 export function csvCell(text: string): string {
   const shown = printable(text);
   const safe = /^[ ]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/.test(shown) ? `'${shown}` : shown;

@@ -37,6 +37,7 @@ export interface HostRoutesOptions {
 /** Simultaneous enrolments of one address without a valid token in the headers. */
 const maxEnrolmentsOfAddress = 4;
 
+/** @returns the two routes that hosts use: the enrolment of a key, and the reports of an enrolled key */
 export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
   return [enrolRoute(options), reportRoute(options)];
 }

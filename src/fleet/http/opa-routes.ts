@@ -61,6 +61,10 @@ const statusSchema = {
   },
 };
 
+/**
+ * @returns the routes for the status reports of OPA, without and with a partition. A report without a valid OPA token
+ * is refused before its body is read.
+ */
 export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => number): readonly Route[] {
   const tokens = new WeakMap<FastifyRequest, string>();
   const admit = async (request: FastifyRequest): Promise<BodyTerms> => {

@@ -1,6 +1,10 @@
 // The description of the API (OpenAPI 3.1), made of the table and schemas by which requests are checked. Pure.
 import type { JsonSchema, Route } from './routes.js';
 
+/**
+ * @returns the OpenAPI document of the routes, as an object for JSON. Several methods of one URL share one path.
+ * @param version the version of Writ that the document names
+ */
 export function openApi(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {

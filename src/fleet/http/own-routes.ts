@@ -29,6 +29,9 @@ const health = { forMs: 1000, waitMs: 3000 };
 const numbers = { forMs: 3000, waitMs: 4000 };
 const texts = { forMs: 1000, waitMs: 6000 };
 
+/**
+ * @returns the routes `/healthz` and the metrics. Both answers are cached for a few seconds and shared by all clients.
+ */
 export function ownRoutes(options: OwnRoutesOptions): Route[] {
   const { store, queries, metrics, bound, clock, identity, secure } = options;
   const { db } = store;

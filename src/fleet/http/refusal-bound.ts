@@ -35,6 +35,7 @@ interface RemainingAttempts {
   readonly atMs: number;
 }
 
+/** @returns a bound without recorded refusals: each address begins with 100 attempts and regains 10 a second */
 export function createRefusalBound(clock: Pick<Clock, 'monotonicMs'>): RefusalBound {
   const left = new Map<string, RemainingAttempts>();
   const good = new Map<string, true>();

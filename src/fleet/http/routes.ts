@@ -40,6 +40,7 @@ export interface Route {
   readonly handle: (asked: RouteRequest) => unknown;
 }
 
+/** @returns the schema of an object with these properties and no others; none is required by default */
 export function object(properties: JsonSchema, required: readonly string[] = []): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false };
 }

@@ -48,6 +48,10 @@ interface Follower extends FollowerIdentity {
   sent: string;
 }
 
+/**
+ * @returns a stream without followers. It queries the summary only while a follower exists; a failed query is logged
+ * and retried.
+ */
 export function createSummaryEvents({ summary, clock, log }: EventsOptions): SummaryEvents {
   const followers = new Set<Follower>();
   const closing = new AbortController();

@@ -28,6 +28,11 @@ function gaugesOf<T extends Table>(metrics: Metrics, table: T): Readonly<Record<
   return Object.fromEntries(made) as Record<keyof T, Gauge>;
 }
 
+/**
+ * Registers the gauges without names of bundles.
+ * @returns a function that replaces all their values by those of a summary. Without a summary only `store_up` remains,
+ * as 0.
+ */
 export function plainGauges(metrics: Metrics): ShowSummary {
   const gauges = gaugesOf(metrics, {
     store_up: ['1: the store answered when this was counted.', []],
@@ -66,6 +71,11 @@ export function plainGauges(metrics: Metrics): ShowSummary {
   };
 }
 
+/**
+ * Registers the gauges by bundle and channel.
+ * @returns a function that replaces all their values by those of a summary: the 100 channels with most hosts. Without
+ * a summary no value remains.
+ */
 export function namedGauges(metrics: Metrics): ShowSummary {
   const gauges = gaugesOf(metrics, {
     channel_hosts: [

@@ -12,6 +12,11 @@ const spareIntervals = 100;
 /** How many of the retained intervals are merged ones, the oldest. The newest stay unchanged. */
 const keptMerged = 100;
 
+/**
+ * Begins and ends release intervals for the reported states. Merges the oldest intervals of a host that has too many.
+ * Must run in the transaction of the reports.
+ * @throws WritError FLEET_STORE_*
+ */
 export async function writeIntervals(
   trx: Kysely<Tables>,
   writer: RowWriter,

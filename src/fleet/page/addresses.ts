@@ -22,6 +22,10 @@ export function csvAddress(where: string): string {
   return asked === '' ? '/v1/hosts.csv' : `/v1/hosts.csv?${asked}`;
 }
 
+/**
+ * @param key the name or the key id of a host
+ * @returns the path of the host's page
+ */
 export function hostAddress(key: string): string {
   return `/hosts/${encodeURIComponent(key)}`;
 }
@@ -32,6 +36,7 @@ export interface ReleaseName {
   readonly serial: number;
 }
 
+/** @returns the path of the page of one release */
 export function releaseAddress({ bundle, channel, serial }: ReleaseName): string {
   return `/releases/${encodeURIComponent(bundle)}/${encodeURIComponent(channel)}/${serial}`;
 }
@@ -46,6 +51,10 @@ export function hostHistoryCsvAddress(key: string): string {
   return `/v1${hostAddress(key)}/history.csv`;
 }
 
+/**
+ * @returns the path of the audit page
+ * @param before the entry number that the page ends before; undefined: the newest entries
+ */
 export function logAddress(before?: number): string {
   return before === undefined ? '/log' : `/log?${query({ before: String(before) })}`;
 }

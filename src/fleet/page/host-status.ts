@@ -43,6 +43,7 @@ export function activeText(
   return `${state}, last report ${ageText(nowMs - lastSeenMs)} ago`;
 }
 
+/** @returns the colour of an active release. A silent, stopped or cloned host gets the colour of that state. */
 export function activeTone({ state }: Active, { presence, cloned }: Omit<ReportAge, 'lastSeenMs'>): Tone {
   return stateTone(deliveryState({ state, presence, cloned }));
 }
@@ -52,6 +53,7 @@ export function livenessText({ state, presence }: Pick<HostLine, 'state' | 'pres
   return state === 'accepted' ? presence : state;
 }
 
+/** @returns the colour of the liveness of an accepted host; of the state of any other host */
 export function livenessTone(host: Pick<HostLine, 'state' | 'presence'>): Tone {
   if (host.state !== 'accepted') return host.state === 'waiting' ? 'warning' : 'quiet';
   return ({ heard: 'ok', silent: 'critical', stopped: 'quiet', never: 'warning' } as const)[host.presence];

@@ -15,6 +15,10 @@ const tones: Readonly<Record<OfferedState, Tone>> = {
   deferred: 'quiet',
 };
 
+/**
+ * Renders the section of refused and deferred releases; a sentence when there are none.
+ * A visitor with the role `view` also gets a note that the role `detail` shows the output of checks.
+ */
 export function OfferList({
   offers,
   id,

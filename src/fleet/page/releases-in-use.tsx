@@ -13,6 +13,7 @@ import { counted, shareText } from './words.js';
 /** Rows that are visible at first. A click shows the others. */
 const maxRows = 5;
 
+/** Renders the section of active releases by bundle and channel; a sentence when no host reported one. */
 export function ReleasesInUse({ releases }: { readonly releases: readonly ReleaseCount[] }): VNode {
   const bars = barsOf(releases);
   return (

@@ -25,6 +25,11 @@ interface SignInParts {
   readonly frameOf: (request: FastifyRequest) => Frame;
 }
 
+/**
+ * Adds GET and POST `/sign-in`, and POST `/sign-out`. A refused token gets the form again with 401; other errors are
+ * thrown.
+ * After the sign-in the browser is redirected to a path of this server only, never to another site.
+ */
 export function registerSignIn(scope: FastifyInstance, { authentication, frameOf }: SignInParts): void {
   scope.get('/sign-in', (request, reply) => {
     const next = new URL(request.url, 'http://own').searchParams.get('next') ?? '/';

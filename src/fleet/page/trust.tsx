@@ -9,6 +9,10 @@ import { condition, hostsAddress } from './addresses.js';
 import { Badge, Moment, Section, Table, UntrustedText } from './parts.js';
 import { ageText, counted, leftText } from './words.js';
 
+/**
+ * Renders the section of trusted roles, roots and versions. Roles that hosts report are left out when a followed
+ * repository has the same roles.
+ */
 export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
   const { keys, roots, versions, repositories = [], atMs } = summary;
   const newest = Math.max(0, ...roots.map(({ version }) => version));

@@ -47,6 +47,10 @@ export interface HistoryAsked {
 
 const maxLogEntries = 1000;
 
+/**
+ * @param fleet the name of the fleet, for the summary
+ * @returns the queries. Each call reads the store and throws WritError FLEET_STORE_* where the store does not answer.
+ */
 export function createFleetQueries(
   db: Kysely<Tables>,
   fleet: string,

@@ -23,6 +23,11 @@ export interface HostsQuestion {
   readonly limit: number;
 }
 
+/**
+ * @returns one page of the hosts that match the filter, by name and key id. `next` is the cursor of the next page;
+ * undefined on the last.
+ * @throws WritError USAGE for an invalid cursor, FLEET_STORE_*
+ */
 export async function readHosts(
   db: Kysely<Tables>,
   question: HostsQuestion,

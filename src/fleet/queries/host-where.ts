@@ -38,6 +38,10 @@ export function isStoppedRow(eb: Builder): Condition {
   return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
 }
 
+/**
+ * @returns the condition that the last report of a host is current: the host did not announce its end and is not
+ * silent
+ */
 export function isReportOfNow(eb: Builder, at: At): Condition {
   return eb.and([eb('hosts.agent', '!=', 'stop'), eb.not(isSilentRow(eb, at))]);
 }

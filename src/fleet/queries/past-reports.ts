@@ -20,6 +20,12 @@ export interface PastReports extends Pick<ReportedHosts, 'bake' | 'hosts'> {
   readonly presence: 'silent' | 'stopped' | 'cloned';
 }
 
+/**
+ * @returns one count for each release, state and liveness of these hosts; empty when the report of each host is
+ * current
+ * @param at the time and the fleet by which silence is judged
+ * @throws WritError FLEET_STORE_*
+ */
 export async function readPastReports(
   db: Kysely<Tables>,
   at: Parameters<typeof isSilentRow>[1],

@@ -20,6 +20,11 @@ export interface ReleaseQuestion {
 
 const maxPoints = 100;
 
+/**
+ * @returns the report of the release. Without a host that runs it, `past` counts the hosts that ran it before.
+ * `signed` is left out while the server follows no repository.
+ * @throws WritError FLEET_STORE_*
+ */
 export async function readRelease(
   db: Kysely<Tables>,
   question: ReleaseQuestion,

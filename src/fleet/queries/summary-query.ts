@@ -35,6 +35,10 @@ const maxLinedHosts = 200;
 const maxLines = 5;
 const maxRows = 50;
 
+/**
+ * @returns the query of the summary. The role decides whether offers contain the output of checks; counts of hosts may
+ * be some seconds old.
+ */
 export function createSummaryQuery(
   db: Db,
   { fleet, views: stored }: { readonly fleet: string; readonly views: RepositoryViews },

@@ -98,6 +98,11 @@ async function readRepeatedly(
   await reader.close();
 }
 
+/**
+ * Opens the directory of trusted metadata of one repository, under a digest of its URL. `read` refreshes the metadata
+ * and stores the view.
+ * `read` records a failed refresh in the view and throws only when the view cannot be stored.
+ */
 export function openRepositoryReader(
   { db }: Pick<FleetStore, 'db'>,
   { source, mirrors, rootFile }: Pick<OpenedRepository, 'source' | 'mirrors' | 'rootFile'>,

@@ -8,6 +8,7 @@ export interface RefreshTrigger {
   nextRequest(): AbortSignal;
 }
 
+/** @returns a trigger without a pending request. A request reaches only signals that were taken before it. */
 export function createRefreshTrigger(): RefreshTrigger {
   let next = new AbortController();
   return {

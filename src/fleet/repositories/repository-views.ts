@@ -55,11 +55,21 @@ async function readRows(db: Kysely<Tables>, ids: readonly string[]) {
   );
 }
 
+/**
+ * @returns the last stored view of a repository; undefined before its first refresh
+ * @param id the digest of the repository's URL
+ * @throws WritError FLEET_STORE_*
+ */
 export async function readView(db: Kysely<Tables>, id: string): Promise<RepositoryView | undefined> {
   const row = await db.selectFrom('repositories').select('view').where('id', '=', id).executeTakeFirst();
   return row && (JSON.parse(row.view) as RepositoryView);
 }
 
+/**
+ * Inserts or replaces the view of a repository, in a transaction that is not retried.
+ * @param id the digest of the repository's URL
+ * @throws WritError FLEET_STORE_*
+ */
 export async function saveView(db: Kysely<Tables>, id: string, view: RepositoryView): Promise<void> {
   const values = { url: view.url, tried_at_ms: view.triedAtMs, view: JSON.stringify(view) };
   await transactOnce(db, (trx) =>

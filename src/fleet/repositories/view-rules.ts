@@ -23,10 +23,15 @@ export interface RepositoryReading {
 const maxPastPerChannel = 10;
 const maxRoots = 256;
 
+/** @returns the view of a repository before its first refresh: no entry, and the times 0 */
 export function emptyView(url: string): RepositoryView {
   return { url, checkedAtMs: 0, triedAtMs: 0, roles: [], roots: [], entries: [], past: [] };
 }
 
+/**
+ * @returns the view after a refresh. After a failed one, entries and `checkedAtMs` stay, and `failing` has the code
+ * and the time of the first failure in a row.
+ */
 export function applyReading(before: RepositoryView, reading: RepositoryReading): RepositoryView {
   const { atMs, offered, code, roles } = reading;
   const read = offered === undefined ? before : applyOfferedReleases(before, offered, atMs);

@@ -10,6 +10,10 @@ export interface NewTable {
   readonly numbers: readonly string[];
 }
 
+/**
+ * Creates a table with a primary key; all columns are required: `text`, or 64-bit integers. Fails where the table
+ * exists.
+ */
 export async function createTable(
   db: Kysely<AnyTables>,
   { name, key, texts, numbers }: NewTable,

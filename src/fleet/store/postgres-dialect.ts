@@ -9,6 +9,11 @@ import { asStoreError, storeError } from './store-errors.js';
 /** Object ids of PostgreSQL's types: int8, and numeric (the type of a sum of int8). */
 const wholeNumbers = new Set([20, 1700]);
 
+/**
+ * Loads the driver and creates a pool of at most 10 connections. Connects at the first query, so an unreachable
+ * database fails there.
+ * @param log receives a warning for each connection that ends while it is idle
+ */
 export async function postgresDialect(url: string, log: Logger): Promise<PostgresDialect> {
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({

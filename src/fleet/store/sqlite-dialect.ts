@@ -28,6 +28,11 @@ export interface ThreadKeeping {
   readonly log: Logger;
 }
 
+/**
+ * @param task the file of the database and the options of its threads
+ * @param keeping the clock and the log for restarts of threads
+ * @returns a dialect that starts its threads when kysely opens it
+ */
 export function sqliteDialect(task: ThreadTask, keeping: ThreadKeeping): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),

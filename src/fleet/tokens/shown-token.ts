@@ -4,6 +4,10 @@ import { given } from '../../core/given.js';
 import { stateOfToken } from './token-rules.js';
 import type { ListedToken } from './tokens.js';
 
+/**
+ * @returns the token without its secret and digest. A member without a value is left out: no expiry, no bound of uses,
+ * no role.
+ */
 export function shownToken(row: ListedToken, nowMs: number): TokenLine {
   const text = (value: string): string | undefined => (value === '' ? undefined : value);
   return {

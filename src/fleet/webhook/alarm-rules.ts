@@ -116,6 +116,7 @@ function isPending({ told, ends_at_ms: endsAtMs }: AlarmRow, nowMs: number): boo
   return told === 'firing' && nowMs - endsAtMs >= resolveAfterMs;
 }
 
+/** @returns the labels of an alarm, such as `alertname`, by their names. The row contains them as JSON. */
 export function labelsIn({ labels }: Pick<AlarmRow, 'labels'>): Readonly<Record<string, string>> {
   return JSON.parse(labels) as Record<string, string>;
 }
