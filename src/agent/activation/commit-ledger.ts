@@ -96,10 +96,12 @@ export function withBackup(ledger: Ledger, old: number, made: number | undefined
   });
 }
 
+/** @returns the ledger without a previous generation: no rollback has a target then */
 export function withoutPrevious(ledger: Ledger): Ledger {
   return changeMoved(ledger, { previous: undefined });
 }
 
+/** @param lastKnownGood the generation with a committed move; undefined removes the member */
 export function withLastKnownGood(ledger: Ledger, lastKnownGood: number | undefined): Ledger {
   return changeMoved(ledger, { lastKnownGood });
 }

@@ -70,6 +70,10 @@ export function journalOf(host: Host, steps: Pick<CycleProgress, 'cycle'>, move:
   };
 }
 
+/**
+ * @returns the context in which the workers of the move are notified
+ * @param generation the generation that they must load: that of the move, or in a restore the one before it
+ */
 export function contextOf(
   { paths }: Pick<Host, 'paths'>,
   { nextNotificationId }: Pick<CycleProgress, 'nextNotificationId'>,

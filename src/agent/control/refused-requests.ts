@@ -19,6 +19,7 @@ export interface RefusedRequestsOptions {
   readonly closed: AbortSignal;
 }
 
+/** @returns a log without counted requests. Its counting ends when the socket closes. */
 export function createRefusedRequests({ log, clock, closed }: RefusedRequestsOptions): RefusedRequests {
   const unreported = new Map<string, number>();
   const countAfter = async (code: string): Promise<void> => {

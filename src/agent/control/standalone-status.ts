@@ -73,6 +73,10 @@ export function watchRefreshes(
   };
 }
 
+/**
+ * @returns the status report with the agent state `stop`. Contact, last cycle and mirrors that the command does not
+ * have are taken from status.json.
+ */
 export function standaloneStatus(host: Host, version: string, end: CommandEnd): StatusReport {
   const known = readStatusFile(host.paths);
   const { last, contact, observation = readObservation(known, host.clock.nowMs()) } = end;

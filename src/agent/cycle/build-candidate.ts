@@ -151,6 +151,10 @@ export async function fetchReleases(
   });
 }
 
+/**
+ * Runs the step `stage`: unpacks and verifies the tree of each fetched release.
+ * An error of one release becomes the result of its bundle, which keeps its active release.
+ */
 export function stageTrees(job: Job, draft: Draft, fetched: FetchedReleases): Promise<StagedTrees> {
   const { host, progress } = job;
   const before = fetched.selections;
@@ -177,6 +181,12 @@ export function reportVerified({ progress }: Job, { staged }: StagedTrees): Prom
   });
 }
 
+/**
+ * Runs the step `check` and adds warnings of the sandbox to the record of the job.
+ * @param before the selections after the step `stage`
+ * @returns the candidate without the bundles that a check refused
+ * @throws WritError DISK_* where the candidate cannot be built
+ */
 export function check(
   { host, progress, record }: Job,
   draft: CheckAllOptions,
@@ -199,6 +209,10 @@ function warnOfSandbox({ sandbox, config, ledger }: Job['host']): Problem[] {
   return error === undefined ? [] : [problemOf(error)];
 }
 
+/**
+ * Runs the step `canary`, and adds its refusals and warnings to the record of the job.
+ * @returns the candidate without the bundles that a canary refused
+ */
 export async function askCanaries(
   job: Job,
   draft: CheckAllOptions & Pick<Draft, 'force'>,

@@ -72,6 +72,11 @@ async function valueOrLog<T>({ host, progress }: Job, act: () => Promise<T>): Pr
   }
 }
 
+/**
+ * @returns the offered release of each bundle, or its error: each bundle of the host has an entry, also after an
+ * abort.
+ * A mirror that failed before another one answered is added to the record of the job.
+ */
 export function findOffersOf(job: Job, signal: AbortSignal): Promise<Offers> {
   const onMirrorFailed = (failure: MirrorFailure): void => noteMirrorFailures(job, [failure]);
   return findOffers(job.host, { signal, onMirrorFailed });

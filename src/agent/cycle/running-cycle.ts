@@ -20,6 +20,7 @@ export interface RunningCycle {
   end(always: boolean): void;
 }
 
+/** @returns the cycle before its first event. A watcher that comes before this event is informed with it. */
 export function openRunningCycle(trigger: Trigger): RunningCycle {
   const controller = new AbortController();
   const watchers = new Map<Listener, { isInformed: boolean }>();

@@ -89,6 +89,7 @@ export interface AgentCalls {
 
 export type AgentParts = ReturnType<typeof composeAgent>;
 
+/** @returns the connected parts. None runs yet; they use the host that `agent.host()` returns at each call. */
 export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { host, installId, note, publishStatus, problems } = agent;
   const { clock, stop, random01, intervals } = options;

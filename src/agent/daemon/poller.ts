@@ -31,6 +31,7 @@ export interface Poller {
   onCycleEnd(): void;
 }
 
+/** @returns a poller that schedules nothing before `run` */
 export function createPoller({ host, installId, contact, random01, stop }: PollerOptions): Poller {
   let polling = new AbortController();
   let nextAtMs: number | undefined;

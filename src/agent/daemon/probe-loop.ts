@@ -34,6 +34,7 @@ export interface Prober {
   reloaded(): void;
 }
 
+/** @returns a prober that runs no probe before `run`, and none while the state directory has vanished */
 export function createProber(options: ProberOptions): Prober {
   const { stop, host } = options;
   const proven = new Map<string, number>();

@@ -37,6 +37,10 @@ export interface Scrubber {
   reloaded(): void;
 }
 
+/**
+ * @returns a scrubber that scans nothing before `run` or `verify`. It skips scrubs while the state directory has
+ * vanished.
+ */
 export function createScrubber(options: ScrubberOptions): Scrubber {
   const { stop, host } = options;
   let waiting = new AbortController();

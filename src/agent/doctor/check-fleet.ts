@@ -12,6 +12,7 @@ import { readCa } from '../startup/open-host.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { fail, type Judged, ok, warn } from './judged.js';
 
+/** @returns the check `fleet`; none where no fleet server is configured */
 export function fleetChecks(context: DoctorContext): Checks {
   const { fleet } = context.config ?? {};
   if (fleet === undefined) return [];

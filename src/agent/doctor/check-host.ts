@@ -24,6 +24,7 @@ import { findVanished } from '../state-mark/state-mark.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { type CheckFailure, couldNotCheck, fail, failOf, type Judged, ok, warn } from './judged.js';
 
+/** @returns the checks `state` and `agent`, which also run without a valid configuration */
 export function hostChecks(context: DoctorContext): Checks {
   const { places, config } = context;
   return [

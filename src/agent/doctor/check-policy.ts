@@ -6,6 +6,7 @@ import { workerCodes } from '../../core/status/worker-rules.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { couldNotCheck, fail, type Judged, ok } from './judged.js';
 
+/** @returns the check `policy`; without a status report it finds that it could not check */
 export function policyChecks(context: DoctorContext): Checks {
   const report = reportOf(context);
   return [['policy', () => (report === undefined ? couldNotCheck('no status') : judgePolicy(report))]];

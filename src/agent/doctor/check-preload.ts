@@ -10,6 +10,10 @@ import { type Judged, warn } from './judged.js';
 const maxBytes = 65_536;
 const maxNamed = 3;
 
+/**
+ * @returns the check `libraries`
+ * @param etc the directory of ld.so.preload, `/etc` outside of tests
+ */
 export function preloadChecks({ etc }: Pick<DoctorContext, 'etc'>): Checks {
   const path = join(etc, 'ld.so.preload');
   return [['libraries', () => judgePreload(path, missingLibraries(readText(path)))]];

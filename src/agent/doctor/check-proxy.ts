@@ -7,6 +7,10 @@ import { createProxies, ownProxyUses, proxyHeaders, readProxyCa } from '../../pl
 import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
 import { type CheckFailure, failOf, type Judged, ok, warn } from './judged.js';
 
+/**
+ * @returns the check `proxy`; none without a valid configuration, and none where neither this command nor the agent
+ * uses a proxy
+ */
 export function proxyChecks({ config, hostStatus }: DoctorContext): Checks {
   if (config === undefined) return [];
   const report = agentReportOf({ hostStatus });

@@ -7,6 +7,7 @@ import { type MirrorContext, openMirrorClient } from './check-server.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { type CheckFailure, fail, failOf, type Judged, ok, skip, warn } from './judged.js';
 
+/** @returns the check `release`. It requests bytes only when it runs. */
 export function releaseChecks(context: DoctorContext): Checks {
   return [['release', () => examineReleases(context)]];
 }

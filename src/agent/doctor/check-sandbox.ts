@@ -9,6 +9,7 @@ import { countConfined } from '../hooks/sandbox-rules.js';
 import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
 import { type Judged, ok, warn } from './judged.js';
 
+/** @returns the check `sandbox`. It tests the sandbox only when it runs. */
 export function sandboxChecks(context: DoctorContext): Checks {
   return [['sandbox', async () => judgeSandbox(await sandboxFacts(context))]];
 }

@@ -18,6 +18,10 @@ import { readCa } from '../startup/open-host.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { type CheckFailure, couldNotCheck, fail, failOf, type Judged, ok, warn } from './judged.js';
 
+/**
+ * Sends the requests to all mirrors at once, before it returns, because `clock` and `server` judge the same responses.
+ * @returns the checks `clock`, `trust` and `server`; without a valid configuration the last two are skipped
+ */
 export async function serverChecks(context: DoctorContext): Promise<Checks> {
   const { config } = context;
   const mirrors = await Promise.all(

@@ -17,6 +17,12 @@ import { judgeProcesses, processFacts } from './check-processes.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
 
+/**
+ * Inspects the groups before it returns, because several checks judge the same facts. An error of the inspection
+ * becomes a finding.
+ * @returns the checks `names`, `workers` and the access of workers to the policy; `workers` is skipped without a
+ * configuration
+ */
 export async function workerChecks(context: DoctorContext): Promise<Checks> {
   const { config, etc } = context;
   if (config === undefined) return [['workers', () => withoutConfig]];

@@ -3,18 +3,29 @@ import type { DoctorFinding } from '../../core/status/doctor.js';
 
 export type Judged = Omit<DoctorFinding, 'check'>;
 
+/** @returns a finding that requires nothing of the operator */
 export function ok(text: string): Judged {
   return { state: 'ok', text };
 }
 
+/** @returns the finding of a check that did not run; `text` has the reason */
 export function skip(text: string): Judged {
   return { state: 'skip', text };
 }
 
+/**
+ * @returns a finding that does not make `writ doctor` fail; without failures its exit code is 1
+ * @param next the next step of the operator
+ */
 export function warn(text: string, next: string): Judged {
   return { state: 'warn', text, next };
 }
 
+/**
+ * @returns a finding that makes `writ doctor` fail, with the exit code 2
+ * @param next the next step of the operator
+ * @param code the error code of the finding; left out of it without one
+ */
 export function fail(text: string, next: string, code?: string): Judged {
   return { state: 'FAIL', text, next, ...(code === undefined ? {} : { code }) };
 }
@@ -31,6 +42,7 @@ export interface CheckFailure {
   readonly hint: string;
 }
 
+/** @returns an error as a finding that makes `writ doctor` fail, with the hint as the next step */
 export function failOf({ message, hint, code }: CheckFailure): Judged {
   return fail(message, hint, code);
 }

@@ -18,6 +18,10 @@ export interface LazyReporter {
   sendFinalReport(): Promise<void>;
 }
 
+/**
+ * @returns a reporter that is loaded when a cycle ends or `run` begins, if `fleet` is configured then. Before that it
+ * has no status and no problem.
+ */
 export function createLazyReporter(options: ReporterOptions): LazyReporter {
   const { host, stop } = options;
   let changed = new AbortController();

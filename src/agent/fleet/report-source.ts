@@ -37,6 +37,7 @@ export interface ReportSource {
   note(end: CycleEnd): void;
 }
 
+/** @returns a source that opens the fleet state at the first call that needs it */
 export function createReportSource({ host, identity, status, sender }: ReportSourceOptions): ReportSource {
   const facts = createFactsReader();
   let state: FleetHostState | undefined;

@@ -2,6 +2,12 @@
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 
+/**
+ * Calls `act` with a signal that aborts after `timeMs` milliseconds or when `ended` aborts. Waits for the end of `act`
+ * also then.
+ * @returns the result of `act`, which decides how it ends after the abort.
+ * @throws the error of `act`
+ */
 export async function withinTime<T>(
   clock: Clock,
   timeMs: number,

@@ -135,6 +135,7 @@ function releaseOf(tree: string): string {
   return tree.replace(/\.[0-9]+$/, '');
 }
 
+/** @returns the name of a tree that is unique on a host: `BUNDLE/TREE` */
 export function treeName({ bundle, tree }: { readonly bundle: string; readonly tree: string }): string {
   return `${bundle}/${tree}`;
 }

@@ -6,6 +6,7 @@ import type { TreeProblem } from './verify-tree.js';
 const maxShown = 20;
 const hint = '`writ verify --repair` repairs it.';
 
+/** @returns the error STATE_DAMAGED with the number of all found damage and the first entries */
 export function damageError(damage: readonly DamageFound[]): WritError {
   return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${formatDamageSummary(damage)}`, {
     facts: { found: damage.length, damage: damage.slice(0, maxShown) },

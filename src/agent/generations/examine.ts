@@ -163,6 +163,11 @@ interface BundlePlace {
   readonly treeDirectory: string;
 }
 
+/**
+ * @param treeDirectory the name of the directory that the generation's link names
+ * @returns the retained release of the tree and its damage; two empty lists where everything is intact
+ * @throws WritError INTERRUPTED by the pace; DISK_* for a read error that is no damage of the medium
+ */
 export async function examineBundle(
   host: DiskView,
   { generation, bundle, treeDirectory }: BundlePlace,

@@ -7,6 +7,7 @@ import { readNamedReleases } from './generation-contents.js';
 
 type Command = readonly [string, ...string[]];
 
+/** @returns whether an argument of the command contains a stamp that a release fills in */
 export function hasStamp(run: Command): boolean {
   return run.some((text) => new RegExp(stampPlaceholder).test(text));
 }

@@ -37,6 +37,7 @@ export interface CycleRecord {
   refreshedAtBootMs?: number;
 }
 
+/** @param fromGeneration the active generation when the job begins; undefined where none is */
 export function emptyRecord(fromGeneration?: number): CycleRecord {
   return { bundles: new Map(), moves: [], workers: [], problems: [], warnings: [], fromGeneration };
 }

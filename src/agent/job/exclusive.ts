@@ -25,6 +25,10 @@ export function endedForAnotherJob(): WritError {
   return new WritError('INTERRUPTED', text, { facts: { reason: anotherJob } });
 }
 
+/**
+ * @returns whether the agent itself ended the job early for another one; false for an interruption by a client or a
+ * stop request
+ */
 export function isEndedForAnotherJob({ code, facts }: Pick<Problem, 'code' | 'facts'>): boolean {
   return code === 'INTERRUPTED' && facts['reason'] === anotherJob;
 }

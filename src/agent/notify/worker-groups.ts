@@ -124,10 +124,18 @@ export async function mapBounded<A, B>(
   return results;
 }
 
+/**
+ * Opens the sockets of all drivers, one after the other. Groups without a driver or sockets are left out.
+ * @throws the error of the first driver that fails; the drivers before it stay open
+ */
 export async function openGroups(groups: readonly WorkerGroup[]): Promise<void> {
   for (const { driver } of groups) await driver?.open?.();
 }
 
+/**
+ * Closes the sockets of all drivers, one after the other.
+ * @throws the error of the first driver that fails
+ */
 export async function closeGroups(groups: readonly WorkerGroup[]): Promise<void> {
   for (const { driver } of groups) await driver?.close?.();
 }

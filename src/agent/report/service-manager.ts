@@ -31,6 +31,7 @@ const statusGapMs = 2000;
 /** Time before READY=1 is sent again after a failure. */
 const readyGapMs = 5000;
 
+/** Begins the watchdog pings, if the service manager set a watchdog. Sends all else from the observer's events. */
 export function notifyServiceManager(options: ServiceManagerOptions): ServiceManager {
   return new Reporter(options);
 }

@@ -35,6 +35,7 @@ export const maxWatchers = 16;
 /** Sent without a change too, because ages grow. A watcher times out after a multiple of this. */
 const beatMs = 10_000;
 
+/** @returns a feed without watchers, which takes at most 16 */
 export function createStatusFeed({ clock, now }: StatusFeedOptions): StatusFeed {
   let version = 0;
   let isOver = false;

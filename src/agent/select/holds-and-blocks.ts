@@ -62,6 +62,7 @@ export function withoutRestrictions(ledger: Ledger): Ledger {
   return changeRestrictions(ledger, { holds: [], crashes: undefined, blocked: undefined });
 }
 
+/** @returns the ledger with this count of crashed cycles; undefined ends the count */
 export function withCrashes(ledger: Ledger, crashes: CrashCount | undefined): Ledger {
   return changeRestrictions(ledger, { crashes });
 }

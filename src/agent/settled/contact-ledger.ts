@@ -15,6 +15,7 @@ import { startContact } from './contact-rules.js';
 
 const changeContact = ledgerSection('contactBefore', 'lostContacts');
 
+/** @returns the ledger with the server that answered before the swap; undefined removes it */
 export function withContactBefore(ledger: Ledger, contactBefore: ContactBefore | undefined): Ledger {
   return changeContact(ledger, { contactBefore });
 }

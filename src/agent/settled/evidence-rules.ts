@@ -205,6 +205,7 @@ function takerName({ key, runs }: BakingWorker): string {
   return `${key} ${runs?.process ?? ''}`;
 }
 
+/** @returns whether the present process of the worker is alive and has taken the release of the bake time */
 export function isTaker(worker: BakingWorker): boolean {
   return !worker.isDead && worker.runs?.gone === undefined && isLiving(worker.entry) && hasTaken(worker);
 }

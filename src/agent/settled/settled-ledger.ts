@@ -181,6 +181,9 @@ export function withSettled(ledger: Ledger, bundles: readonly string[], settling
   });
 }
 
+/**
+ * @param runs the process runs by the keys of the workers; they replace all earlier ones, and none removes the member
+ */
 export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRuns>>): Ledger {
   return changeSettled(ledger, { runs: orNone(runs) });
 }

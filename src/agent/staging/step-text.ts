@@ -4,6 +4,10 @@ import { type Selection, taken } from '../select/selection.js';
 import type { FetchedReleases } from './fetch-and-stage.js';
 import { countBytesToFetch } from './fetch-strategy.js';
 
+/**
+ * @returns as `access prod 6 -> 7 (v1.2), dns prod 3 stays [BUNDLE_HELD]`: each bundle with its old and new serial, or
+ * its error code
+ */
 export function formatSelections(selections: readonly Selection[]): string {
   return selections.map(formatSelection).join(', ');
 }

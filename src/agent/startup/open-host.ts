@@ -230,6 +230,7 @@ export async function closeHost(host: Host): Promise<void> {
   await host.client.close();
 }
 
+/** Requests nothing before its first use. @throws WritError CONFIG_INVALID for a URL, TLS_INVALID for a `ca` file */
 export function openClient(
   config: AgentConfig,
   options: HostOptions & Pick<Host, 'durable' | 'paths' | 'stateMark'>,

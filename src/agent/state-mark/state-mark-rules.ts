@@ -43,6 +43,7 @@ export function judgeMark({ found, opened, mark, known, hasPolicy }: MarkFacts):
     : { kind: 'vanished', because: 'other' };
 }
 
+/** @returns whether both are one directory of the running system, by device and inode */
 export function isSame(one: DirectoryIdentity, other: DirectoryIdentity): boolean {
   return one.device === other.device && one.inode === other.inode;
 }
@@ -54,6 +55,7 @@ const found: Readonly<Record<VanishedReason, string>> = {
   other: 'belongs to another host or another installation: its mark is not the one that this boot has seen',
 };
 
+/** @returns one sentence without a period: the path of the state directory and what is wrong with it */
 export function vanishedText(state: string, because: VanishedReason): string {
   return `${state} ${found[because]}`;
 }
@@ -79,6 +81,10 @@ export function parseKnownMark(text: string, boot: string): string | undefined {
   return objectIn(text)['boot'] === boot ? parseMark(text) : undefined;
 }
 
+/**
+ * @returns the content of a file with the state mark
+ * @param more the boot id, only in the copy outside of the state directory
+ */
 export function markText(mark: string, more: { readonly boot?: string } = {}): string {
   return sealed({ writ: 1, mark, ...more });
 }

@@ -48,6 +48,10 @@ export function requireKnownJournalFormat(paths: HostPaths): void {
   }
 }
 
+/**
+ * Writes the journal with mode 0600 and flushes it. It replaces the journal of the same move.
+ * @throws WritError DISK_*
+ */
 export function writeJournal(paths: HostPaths, durable: DurableFs, journal: Journal): void {
   durable.writeFile('swap.journal', paths.journal, journalText(journal), 0o600);
 }
@@ -57,6 +61,10 @@ export function journalText(journal: Journal): string {
   return sealed(journal);
 }
 
+/**
+ * Removes the journal and flushes its directory; does nothing where there is none.
+ * @throws WritError DISK_*
+ */
 export function clearJournal(paths: HostPaths, durable: DurableFs): void {
   durable.removeFile('commit.journal', paths.journal);
 }

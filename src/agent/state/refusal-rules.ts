@@ -71,6 +71,7 @@ function newestWithinLimits(refusals: readonly RefusalEntry[]): readonly Refusal
   return refusals.slice(Math.max(tooOld + 1, refusals.length - maxRefusals));
 }
 
+/** @returns the refusal of exactly these bytes of the bundle; undefined where they are not refused */
 export function findRefusal(
   refusals: readonly RefusalEntry[],
   bundle: string,
@@ -118,6 +119,7 @@ export interface RefusalChoice {
   readonly serial?: number;
 }
 
+/** @param choice a member that is undefined matches each refusal */
 export function matchesChoice(
   { bundle, serial }: Pick<RefusalEntry, 'bundle' | 'serial'>,
   choice: RefusalChoice,

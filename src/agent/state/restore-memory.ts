@@ -12,6 +12,7 @@ import type { Journal, JournalRefusal } from './recovery-rules.js';
 import { ensureReserve, releaseReserve, writeIntoReserve } from './reserve-file.js';
 import { isDiskError } from './state-file.js';
 
+/** @returns a memory without a restore that the disk refused */
 export function createRestoreMemory(): RestoreMemory {
   return { entries: [] };
 }
