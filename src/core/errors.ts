@@ -52,6 +52,9 @@ export class WritError extends Error {
   }
 }
 
+/**
+ * @returns whether the value is an error with a code of the catalogue; false for errors of the system and of libraries
+ */
 export function isWritError(value: unknown): value is WritError {
   return value instanceof WritError;
 }
@@ -90,6 +93,10 @@ export function isMissingPart(value: unknown): boolean {
   return value instanceof Error && 'code' in value && missingModule.includes(value.code);
 }
 
+/**
+ * @param cause the error of the failed load; the first line of its message becomes the fact `missing`
+ * @returns the error PROGRAM_REPLACED
+ */
 export function replacedProgram(cause?: unknown): WritError {
   const text =
     'the program was replaced on disk since this process began, or is incomplete: a part of it is missing';

@@ -125,6 +125,10 @@ function hostOf({ hostname }: URL): string {
     .replace(/\.$/, '');
 }
 
+/**
+ * @param host the name or address of a URL; a name is not resolved
+ * @returns whether it names this machine: `localhost`, a name under it, or a loopback address
+ */
 export function isLoopbackHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true;
   return isCovered('127.0.0.0/8', host, 0) || isCovered('::1', host, 0);

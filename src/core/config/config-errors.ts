@@ -32,6 +32,7 @@ export function configError(file: string, mistakes: readonly ConfigMistake[]): W
   return new WritError(code, `${file} has ${count}:${lines}`, { facts: { file, mistakes } });
 }
 
+/** @returns the path as a JSON Pointer (RFC 6901); '' for the data itself */
 export function pointerOf(path: ConfigPath): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

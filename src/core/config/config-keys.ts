@@ -96,6 +96,10 @@ export const commandLine: Key<readonly [string, ...string[]]> = {
   description: 'a list: a program and its arguments, as [kresd, -n]',
 };
 
+/**
+ * @param min the shortest duration that is accepted, in milliseconds, as `max` for the longest
+ * @returns the schema of a duration as text
+ */
 export function durationFrom(min: number, max: number): Key<string> {
   const description = 'a duration: a whole number with ms, s, m, h or d, as 5m';
   return { type: 'string', pattern: durationPattern, description, bounds: { of: 'duration', min, max } };
@@ -108,22 +112,39 @@ export function durationOrZero(min: number, max: number): Key<string | 0> {
   return { ...duration, type, minimum: 0, maximum: 0, description: `${description}; or 0, for none` };
 }
 
+/**
+ * @param min the least size that is accepted, in bytes, as `max` for the greatest
+ * @returns the schema of a size as text
+ */
 export function sizeFrom(min: number, max: number): Key<string> {
   return { ...size, bounds: { of: 'size', min, max } };
 }
 
+/** @returns the schema of a whole number; both bounds are accepted */
 export function whole(minimum: number, maximum: number): Key<number> {
   return { type: 'integer', minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` };
 }
 
+/**
+ * @param maxLength characters
+ * @param description completes the sentence "must be ..." of an error
+ */
 export function textUpTo(maxLength: number, description: string): Key<string> {
   return { type: 'string', maxLength, description };
 }
 
+/**
+ * @returns the schema of a text that matches the pattern
+ * @param description completes the sentence "must be ..." of an error
+ */
 export function regex(pattern: string, description: string): Key<string> {
   return { type: 'string', pattern, description };
 }
 
+/**
+ * @returns the schema of a text that is exactly one of the values
+ * @param description completes the sentence "must be ..." of an error
+ */
 export function choice<const T extends string>(values: readonly T[], description: string): Key<T> {
   return { type: 'string', enum: values, description };
 }
@@ -134,6 +155,7 @@ export function account(description: string): Key<string | number> {
   return { type: ['string', 'integer'], pattern, minimum: 0, maximum: 4_294_967_294, description };
 }
 
+/** @returns the schema of a list; `bounds` are the least and the greatest number of entries */
 export function list<T>(
   items: Key<T>,
   bounds: { readonly min: number; readonly max: number },
@@ -143,6 +165,7 @@ export function list<T>(
   return { type: 'array', minItems: min, maxItems: max, items, description };
 }
 
+/** @returns the schema of a group that accepts these keys and no others; none is required by default */
 export function group<K extends Keys, Required extends keyof K & string = never>(
   properties: K,
   required: readonly Required[] = [],

@@ -1,6 +1,5 @@
 // Converts a valid configuration file to an AgentConfig, with defaults, durations in milliseconds and sizes in bytes. The
 // caller has validated the file with schema and rules.
-
 import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
 import {
@@ -63,6 +62,7 @@ const defaultKeptGenerations = 3;
 /** How many poll intervals make metadata stale, so that one or two failed polls raise no warning. */
 const defaultStaleIntervals = 3;
 
+/** @returns the configuration; each key that the file leaves out has the value of `defaults` or a constant */
 export function buildConfig(
   file: ConfigFile,
   { drivers, defaults }: { readonly drivers: readonly DriverSchema[]; readonly defaults: ConfigDefaults },

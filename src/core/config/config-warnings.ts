@@ -18,6 +18,11 @@ export interface GroupTrials {
   readonly areProcessesUnknown: readonly boolean[];
 }
 
+/**
+ * @param hostFacts facts about this host; undefined in a check of a file for another host, which leaves out the
+ * warnings that need them
+ * @returns the warnings in the order of their rules; empty for a file without one
+ */
 export function configWarnings(
   file: ConfigFile,
   { verdicts, areProcessesUnknown }: GroupTrials,

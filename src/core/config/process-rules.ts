@@ -63,6 +63,9 @@ function* placeRules(
     yield at(path, 'must not have {worker}: the workers of `signal` have no other name');
 }
 
+/**
+ * @returns where the process of a group is found, and its program. A part that the file does not set is left out.
+ */
 export function buildProcess(process: ProcessFile): ProcessConfig {
   if (process === 'none') return { place: { kind: 'none' } };
   const { program } = process;

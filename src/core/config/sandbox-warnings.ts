@@ -17,6 +17,11 @@ const places = [
   ['workers.*.probe', 'run', true],
 ] as const;
 
+/**
+ * Yields a warning at each command that would probably fail in the sandbox; none where `sandbox` is off, for the file
+ * or the command.
+ * @param hostFacts undefined: programs are judged by name only, and not by whether the sandbox can execute them
+ */
 export function* sandboxWarnings(
   file: ConfigFile,
   hostFacts: HostFactSource | undefined,

@@ -84,6 +84,10 @@ export function newContents(base: Manifest, next: Manifest): ManifestFile[] {
   return next.files.filter(({ digest }) => !known.has(digest));
 }
 
+/**
+ * @param what the rule that the delta breaks, as a clause
+ * @returns the error DELTA_MALFORMED
+ */
 export function malformedDelta(what: string, facts: Record<string, unknown> = {}): WritError {
   return new WritError('DELTA_MALFORMED', `the delta is refused: ${what}`, { facts });
 }

@@ -18,6 +18,10 @@ export function standingText(facts: FleetFacts): string {
   return `${grouped(confirmed)} of ${grouped(of)} confirmed ${bundle} ${serial}${should}${others}.`;
 }
 
+/**
+ * @returns one sentence for a fleet without findings: all hosts confirmed, or the adoption of the channel with most
+ * pending hosts
+ */
 export function allWell(facts: FleetFacts): string {
   const [first, ...others] = channelsOf(facts);
   if (first === undefined) return `${hostsText(facts.hosts.accepted)} enrolled, and no release in use yet.`;
@@ -88,10 +92,12 @@ function withoutRelease(
     .reduce((sum, { hosts }) => sum + hosts, 0);
 }
 
+/** @returns as `1 host` or `12,000 hosts` */
 export function hostsText(count: HostCounts['accepted']): string {
   return `${grouped(count)} ${count === 1 ? 'host' : 'hosts'}`;
 }
 
+/** @returns the signed releases of one channel in all repositories; empty where no repository lists the channel */
 export function signedOf(
   repositories: readonly RepositoryStatus[],
   { bundle, channel }: Pick<ReleaseCount, 'bundle' | 'channel'>,

@@ -19,6 +19,7 @@ export function isHostKey(text: string): boolean {
   return text.startsWith(opaKeyStart) || new RegExp(`^[0-9a-f]{${keyDigits}}$`).test(text);
 }
 
+/** @returns whether the key is that of an OPA process without Writ, as `opa/TOKEN/ID` */
 export function isOpaKey(key: string): boolean {
   return key.startsWith(opaKeyStart);
 }

@@ -63,6 +63,7 @@ export type OfferedState = (typeof offeredStates)[number];
 
 export const offeredStates = ['refused', 'rolled-back', 'deferred', 'failed'] as const;
 
+/** @returns whether the text names a reason why an offered release is not active */
 export function isOfferedState(text: string): text is OfferedState {
   return (offeredStates as readonly string[]).includes(text);
 }

@@ -103,6 +103,7 @@ function entriesOf({ entries }: RepositoryView, { bundle, channel }: Channel): S
   return entries.filter((one) => isSameChannel(one, { bundle, channel }));
 }
 
+/** @returns whether both name the same channel of the same bundle */
 export function isSameChannel(one: Channel, other: Channel): boolean {
   return one.bundle === other.bundle && one.channel === other.channel;
 }
@@ -115,6 +116,11 @@ export interface SignedSerial {
   readonly rootsWithout: readonly string[];
 }
 
+/**
+ * @param question the channel and the serial; `sinceMs` is when the wait for it began, in epoch milliseconds
+ * @returns the manifests with this serial and the repositories without it; two empty lists where no repository lists
+ * the channel
+ */
 export function signedSerial(
   views: readonly RepositoryView[],
   question: Channel & { readonly serial: number; readonly sinceMs: number },

@@ -53,6 +53,7 @@ export type WorkerMessage = HelloMessage | AckMessage | NackMessage | PongMessag
 export const maxReasonBytes = 1024;
 const workerName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
+/** @returns whether a native worker may announce the value as its name: 1 to 64 letters, digits and `._-` */
 export function isWorkerName(value: unknown): value is string {
   return typeof value === 'string' && workerName.test(value);
 }

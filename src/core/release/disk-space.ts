@@ -58,6 +58,7 @@ export function spaceForTree({ files }: Manifest, blockBytes: number): Space {
   };
 }
 
+/** @returns the sums of bytes and inodes; 0 without parts */
 export function addSpace(...parts: readonly Space[]): Space {
   const add = (sum: Space, { bytes, inodes }: Space): Space => ({
     bytes: sum.bytes + bytes,

@@ -150,6 +150,10 @@ function readPaxRecord(body: Buffer, at: number): { key: string; value: Buffer; 
   return { key, value: body.subarray(equals + 1, end - 1), end };
 }
 
+/**
+ * @param what the rule that the archive breaks, as a clause
+ * @returns the error ARCHIVE_MALFORMED
+ */
 export function malformed(what: string, facts: Record<string, unknown> = {}): WritError {
   return new WritError('ARCHIVE_MALFORMED', `the archive is refused: ${what}`, { facts });
 }

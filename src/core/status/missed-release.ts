@@ -33,6 +33,10 @@ export interface MissedFacts {
   readonly overdueNotedMs?: number | undefined;
 }
 
+/**
+ * @returns the missed release with its state: `waiting`, then `stale` after `staleAfter`, then `overdue` after
+ * `maxStale`
+ */
 export function judgeMissedRelease(missed: MissedRelease, facts: MissedFacts): MissedStatus {
   const { nowMs, staleAfterMs, maxStaleMs = Number.POSITIVE_INFINITY, overdueNotedMs = 0 } = facts;
   const ageMs = Math.max(nowMs, overdueNotedMs) - missed.sinceMs;

@@ -28,6 +28,7 @@ export interface SettleVerdict extends AwaitedRelease {
   readonly text?: string;
 }
 
+/** @returns the active release of each bundle; a bundle without one is left out */
 export function listAwaitedReleases({ bundles }: Pick<StatusReport, 'bundles'>): AwaitedRelease[] {
   return bundles.flatMap(({ bundle, serial }) => (serial === undefined ? [] : [{ bundle, serial }]));
 }

@@ -3,6 +3,7 @@
 /** The highest version: the parser of metadata rejects each number that is not a safe integer. */
 export const maxVersion: number = Number.MAX_SAFE_INTEGER;
 
+/** @returns whether the value is a valid version: a whole number from 1 to `maxVersion` */
 export function isVersion(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
