@@ -25,6 +25,11 @@ const timeoutMs = 30_000;
 const maxAnswerBytes = 32_000_000;
 const maxTokenBytes = 4096;
 
+/**
+ * Reads the token and the authorities at once, and connects at the first query.
+ * @throws WritError USAGE for the URL, the token file or the authorities, TLS_INVALID; from queries: FLEET_UNANSWERED
+ * or the error of the server
+ */
 export function openHttpFleetClient({ url, tokenFile, caFile, clock }: HttpFleetClientOptions): FleetClient {
   const base = parseServerUrl(url);
   const trusted = caFile === undefined ? {} : { ca: readServerAuthorities(base, caFile) };

@@ -14,6 +14,12 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { CommandContext } from '../console/command.js';
 import type { FleetClient } from './fleet-client.js';
 
+/**
+ * @param location a directory or a postgres:// URL
+ * With `createsStore`, a missing directory becomes a new store.
+ * @returns the client of the open store; the caller closes it
+ * @throws WritError FLEET_STORE_LOCATION for a directory that does not exist, and as openFleetStore
+ */
 export async function openLocalFleetClient(
   location: string,
   { createsStore }: { readonly createsStore: boolean },

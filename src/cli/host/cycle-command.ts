@@ -73,10 +73,15 @@ export async function requestCycle(
   }
 }
 
+/** @returns whether a signal ended the wait, so that there is no result of a cycle */
 export function isInterruptedWait(result: CycleResult | InterruptedWait): result is InterruptedWait {
   return result === 'interrupted' || result === 'given-up';
 }
 
+/**
+ * @returns the answer of a command; its `code` and `hint` are those of the first problem, left out where the exit code
+ * is 0
+ */
 export function cycleAnswer(result: CycleResult | InterruptedWait): Answer {
   if (result === 'interrupted') return interruptedAnswer;
   if (result === 'given-up') return givenUpAnswer;

@@ -34,6 +34,10 @@ export type StatusSource =
 /** Three heartbeats of an agent: a status.json that is older does not count. */
 export const maxStatusFileAgeMs = 180_000;
 
+/**
+ * @returns the best source for this user. `status.json` counts while it is at most 3 minutes old; an old one of a
+ * running agent is `agent-lost` where the ledger can be read, else `unknown`.
+ */
 export function chooseStatusSource({ socket, statusFile, stateDirectory }: StatusEvidence): StatusSource {
   const isFresh = statusFile !== undefined && Math.abs(statusFile.ageMs) <= maxStatusFileAgeMs;
   // An agent that stops writes `stop`, and so does a pull without an agent.

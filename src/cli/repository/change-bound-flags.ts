@@ -35,6 +35,10 @@ type ChangeBoundFlags = FlagValues<typeof changeBoundFlags>;
 export const changeBoundExitCode =
   '3  the change exceeds its bounds (CHANGE_TOO_LARGE); nothing was signed or published';
 
+/**
+ * @returns the bounds of a change, in percent; undefined ones are those of the channel. With --accept-change the
+ * bounds only warn.
+ */
 export function changeBoundsOf({ acceptChange, maxRemoved, maxGrowth }: ChangeBoundFlags): BoundedChange {
   return {
     maxRemovedPercent: maxRemoved,

@@ -168,6 +168,10 @@ export function changeAnswer(
   };
 }
 
+/**
+ * @param what why nothing was changed, for people
+ * @returns the answer `nothing-new` with `changed: false`
+ */
 export function nothingNew(what: string, details: Readonly<Record<string, unknown>>): Answer {
   return {
     outcome: 'nothing-new',

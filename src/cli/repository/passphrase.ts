@@ -44,6 +44,7 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
 /** `madeUp`: the passphrase was generated, and must be shown once. */
 export type NewPassphrase = Awaited<ReturnType<typeof newPassphrase>>;
 
+/** @returns a line with the passphrase, if Writ generated it; no line for a chosen one and for unencrypted keys */
 export function generatedLines(title: string, chosen: NewPassphrase | undefined): string[] {
   return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
 }

@@ -3,6 +3,7 @@
 import type { SourceTree } from '../../publisher/archive/source-tree.js';
 import type { Reporter } from '../console/command.js';
 
+/** Reports a warning for each kind of finding with the first paths. Reports nothing for a tree without findings. */
 export function warnOfSource(tree: SourceTree, reporter: Reporter): void {
   const { droppedDirectories, unusedPatterns, changedModes, hardLinks } = tree;
   const warn = (items: readonly string[], text: (count: string) => string): void => {
@@ -28,6 +29,7 @@ export function sourceDetails(tree: SourceTree): Record<string, unknown> {
   return { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks };
 }
 
+/** @returns at most 5 paths; ` ...` at the end stands for more */
 export function firstOf(paths: readonly string[]): string {
   return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' ...' : ''}`;
 }

@@ -37,6 +37,10 @@ export interface StatusVerdict extends Pick<SnapshotVerdict, 'rollback'> {
   readonly ahead: number | undefined;
 }
 
+/**
+ * @param outcome in lower case, as in `--json`
+ * @returns the worst condition of the repository with its error code; `every role is fresh` where there is none
+ */
 export function verdictLine(outcome: string, verdict: StatusVerdict, nowMs: number): string {
   const { worst, newer, waitingRoles, ahead, obstacle, rollback } = verdict;
   const [ignored] = verdict.ignored;

@@ -12,6 +12,10 @@ import { numberFlag, repeatedFlag } from '../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../console/flags.js';
 import { logFlags } from '../console/log-flags.js';
 
+/**
+ * @param host the address by default, with `port`
+ * @returns the definitions of the flags; `tlsFiles` reads two of them
+ */
 export function listeningFlags(host: string, port: number) {
   return {
     listen: preset(
@@ -64,6 +68,10 @@ function addressFlag(text: string): string {
   throw new InvalidArgumentError('Give an IP address, for example 192.0.2.1 or 2001:db8::1.');
 }
 
+/**
+ * @returns absolute paths of certificate and key; undefined for plain HTTP
+ * @throws WritError USAGE where only one of the two is given
+ */
 export function tlsFiles({ tlsCert, tlsKey }: ListeningFlags, { at }: CommandContext): TlsFiles | undefined {
   if (tlsCert !== undefined && tlsKey !== undefined) return { certFile: at(tlsCert), keyFile: at(tlsKey) };
   if (tlsCert === undefined && tlsKey === undefined) return undefined;

@@ -20,6 +20,10 @@ export interface Checked extends SourceVerdict {
 /** Lines of output of one check in the text; --json has all retained lines. */
 const maxOutputLines = 40;
 
+/**
+ * `source` and `config` are the paths of the command line.
+ * @returns the answer. Its outcome and exit code are those of the worst problem; without one `accepted` and 0.
+ */
 export function checkAnswer(
   checked: Checked,
   { source, config }: { readonly source: string; readonly config: string },

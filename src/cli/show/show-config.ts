@@ -11,6 +11,10 @@ export interface ShownConfig {
   readonly proxies: readonly ProxyUse[];
 }
 
+/**
+ * @param file the path of the configuration file
+ * @returns aligned lines `key value source`; the source is `file` or `default`
+ */
 export function showConfig(file: string, { config, given, proxies }: ShownConfig): string[] {
   const row = (key: string, value: string): string[] => {
     const pointer = `/${key.replaceAll('.', '/')}`;

@@ -2,6 +2,7 @@
 import { type DoctorFinding, diagnose } from '../../core/status/doctor.js';
 import { counted } from './show-text.js';
 
+/** @returns one line for each finding, then a line that counts failures and warnings, or `All is well` */
 export function showFindings(findings: readonly DoctorFinding[]): string[] {
   const lines = findings.map(({ check, state, text, next }) => {
     const line = `  ${state.padEnd(4)}  ${check.padEnd(13)}  ${text}`;

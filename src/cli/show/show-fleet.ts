@@ -29,6 +29,7 @@ function bakesText(bakes: BakeCounts | undefined): string {
     .join(', ');
 }
 
+/** @returns the level and its sentence, findings, hosts, then a table for each part that has rows */
 export function showSummary(summary: FleetSummary): string[] {
   const { hosts, releases, offers, roots, keys, versions, atMs } = summary;
   const hasLines = offers.some(({ lines = [] }) => lines.length > 0);
@@ -152,7 +153,8 @@ function hostsLine(hosts: FleetSummary['hosts']): string {
   return [counted(hosts.accepted, 'host'), ...others.map((name) => `${hosts[name]} ${name}`)].join(', ');
 }
 
-export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: number): string[] {
+/** @returns a table of this page, with a note where a further page exists; one line `EMPTY` without hosts */
+export function showHosts(hosts: readonly HostLine[], hasMore: boolean, nowMs: number): string[] {
   if (hosts.length === 0) return ['EMPTY     no host matches'];
   const rows = hosts.map((one) => [
     one.host,
@@ -165,7 +167,7 @@ export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: numb
     one.kind === 'opa' ? 'unsigned' : one.cloned ? 'CLONED' : '',
   ]);
   return [
-    `FOUND     ${counted(hosts.length, 'host')}${more ? ', and more' : ''}`,
+    `FOUND     ${counted(hosts.length, 'host')}${hasMore ? ', and more' : ''}`,
     ...table(['host', 'key', 'state', 'health', 'bundles', 'heard', ''], rows),
   ];
 }
@@ -208,6 +210,7 @@ function signedText({ standing, serial }: NonNullable<HostBundle['signed']>): st
 
 const maxOutcomes = 10;
 
+/** @returns one host with its findings, labels, bundles and last outcomes; parts without content have no line */
 export function showHost(host: HostDetail, nowMs: number): string[] {
   const { outcomes, namesakes } = host;
   const heading = host.state === 'retired' ? host.state : host.presence;
@@ -258,6 +261,7 @@ function outcomeText({ outcome, bundles = [], code = '' }: HostDetail['outcomes'
   return [`${outcome} ${releases}`.trimEnd(), code].join('  ').trimEnd();
 }
 
+/** @returns a table of the audit with shortened key ids; one line `EMPTY` without entries */
 export function showLog({ entries }: LogPage): string[] {
   if (entries.length === 0) return ['EMPTY     no changes'];
   const short = (text: string): string => text.replaceAll(/\b([0-9a-f]{12})[0-9a-f]{52}\b/g, '$1');

@@ -5,6 +5,9 @@ import { minuteTime, roughly } from './show-text.js';
 
 const maxShown = 5;
 
+/**
+ * @returns the level, at most 5 findings with the count of further ones, and the host; without findings what is active
+ */
 export function healthLine(report: StatusReport, { level, findings }: HostHealth): string {
   const shown = findings.slice(0, maxShown).map(({ text, code }) => `${text} [${code}]`);
   const more = findings.length > maxShown ? [`${findings.length - maxShown} more`] : [];

@@ -18,6 +18,10 @@ import { counted, secondTime, table } from './show-text.js';
 const limitsOfTheLog =
   'Signed by: names of keys. The metadata does not say which person used a shared key, from where, or what was tried and refused.';
 
+/**
+ * @param more how many older entries the caller left out of `log`
+ * @returns the lines; without entries the first is `EMPTY`. Problems and missing versions are shown also then.
+ */
 export function showRepositoryLog(
   log: RepositoryLog,
   { more, repository }: { readonly more: number; readonly repository: string },

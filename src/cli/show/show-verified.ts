@@ -7,6 +7,10 @@ import { counted, seconds, truncatedLines } from './show-text.js';
 
 const maxShown = 20;
 
+/**
+ * @returns the lines, and for a damaged policy the next command. A repair that made a new generation has its lines
+ * among them.
+ */
 export function showVerified(result: Bounded<VerifyResult>): Block {
   const { outcome, durationMs, generations, found, repair } = result;
   const scanned = `${listed(generations)} in ${seconds(durationMs)}`;
