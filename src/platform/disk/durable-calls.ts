@@ -10,6 +10,11 @@ import { mountAtOrBelow, readMountPoints } from './mount-points.js';
 /** Errors of a file system that has no hard links, or a limit on their number. */
 const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
 
+/**
+ * Creates `temporary` as a second name of `from`, or as a flushed copy where the file system allows no link. It must
+ * not exist.
+ * @throws the system's error
+ */
 export function linkOrCopy(from: string, temporary: string): void {
   try {
     fs.linkSync(from, temporary);
@@ -20,6 +25,10 @@ export function linkOrCopy(from: string, temporary: string): void {
   }
 }
 
+/**
+ * Creates one directory with exactly this mode.
+ * @throws the system's error, EEXIST where the path exists
+ */
 export function makeDirectory(path: string, mode: number): void {
   // Clear the umask: under 077 a mode of 0755 would become 0700, and workers could not read the policy. A chmod alone is
   // not enough, because a crash before it would leave the wrong mode for good.
@@ -145,6 +154,10 @@ export function writeAll(descriptor: number, bytes: Uint8Array, position?: numbe
   }
 }
 
+/**
+ * Creates a file with exactly this mode and flushes it, but not its directory. After an error the file is removed.
+ * @throws the system's error, EEXIST where the path exists; that file stays
+ */
 export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: number): void {
   const descriptor = openNewFile(path, { mode });
   try {
@@ -169,6 +182,10 @@ export function writeNew(path: string, bytes: string | Uint8Array, options: NewF
   }
 }
 
+/**
+ * Appends to a file and flushes it; creates it where it is missing. Sets this mode in both cases.
+ * @throws the system's error, ELOOP for a link
+ */
 export function appendAndFlush(path: string, text: string, mode: number): void {
   // O_NONBLOCK: without it, open() would wait forever for the reader of a FIFO with this name.
   const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, mode);
@@ -186,11 +203,19 @@ export function openKeptFile(path: string, mode: number): number {
   return fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
 }
 
+/**
+ * Replaces the content of an open file. Flushes nothing: a crash can leave it empty or with a part of the text.
+ * @throws the system's error
+ */
 export function rewrite(descriptor: number, text: string): void {
   fs.ftruncateSync(descriptor, 0);
   writeAll(descriptor, Buffer.from(text), 0);
 }
 
+/**
+ * Flushes the entries of a directory, so that created, renamed and removed names survive a power cut.
+ * @throws the system's error
+ */
 export function flushDirectoryAt(path: string): void {
   flushAt(path, O_RDONLY | O_DIRECTORY);
 }

@@ -16,6 +16,7 @@ export interface ConnectionSlots {
   sockets(): readonly Socket[];
 }
 
+/** @param maxConnections how many connections may be open at the same time */
 export function createConnectionSlots(maxConnections: number): ConnectionSlots {
   const taken = new Set<Socket>();
   /** The connections that may be closed for a new client, the longest idle first. */

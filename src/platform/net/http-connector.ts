@@ -28,6 +28,10 @@ type Connector = Extract<Client.Options['connect'], (...args: never[]) => unknow
 
 const keepAliveMs = 60_000;
 
+/**
+ * @returns a connector for undici. It reports every error to the callback and throws none; certificate authorities are
+ * loaded once.
+ */
 export function createConnector(undici: UndiciParts, options: ConnectorOptions): Connector {
   const { timeoutMs, ca } = options;
   let secure: Promise<Connector> | undefined;

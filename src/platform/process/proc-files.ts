@@ -11,6 +11,11 @@ export function listPids(proc: string): number[] {
   return names.filter((name) => /^[1-9][0-9]*$/.test(name)).map(Number);
 }
 
+/**
+ * @returns the target of the link as `text`, or as `why` that it does not exist (any more) or that this user may not
+ * read it
+ * @throws an error that is none of the system
+ */
 export function readProcLink(path: string): { readonly text?: string; readonly why?: 'gone' | 'denied' } {
   try {
     return { text: fs.readlinkSync(path) };

@@ -7,6 +7,10 @@ export interface Admission {
   admits(socket: Socket): boolean;
 }
 
+/**
+ * @param maxPerAddress connections that one client may have at the same time
+ * @param uncounted addresses that are always admitted
+ */
 export function createAdmission(maxPerAddress: number, uncounted: BlockList): Admission {
   const counts = new Map<string, number>();
   return {

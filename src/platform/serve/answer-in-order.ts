@@ -26,6 +26,9 @@ export interface OrderedAnswersOptions {
   readonly onEnded: (socket: Socket) => void;
 }
 
+/**
+ * @returns a listener that calls `handler` for one request of a connection at a time, in the order of the requests
+ */
 export function answerInOrder(handler: RequestListener, options: OrderedAnswersOptions): OrderedAnswers {
   const { maxWaiting, onExcess, onBegun, onEnded } = options;
   const lines = new WeakMap<Socket, AnswerQueue>();

@@ -32,6 +32,7 @@ interface Connection {
   pace: ConnectionPace;
 }
 
+/** @returns the tracking of one listener, without a connection */
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
   // Connections by the socket of their requests. TLS has its own socket; its address is read only once.

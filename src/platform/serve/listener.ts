@@ -37,6 +37,7 @@ export interface ListenerOptions {
 
 export type Server = http.Server | https.Server;
 
+/** @returns a listener with bounds that apply to all its servers together; it opens no socket */
 export function createListener(options: ListenerOptions): Listener {
   const { limits, uncounted, onRefused, tls, bodies } = options;
   const admission = createAdmission(limits.maxConnectionsPerAddress, uncounted);

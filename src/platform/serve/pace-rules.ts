@@ -21,6 +21,10 @@ export type PaceVerdict =
   | { readonly kind: 'goes-on'; readonly pace: ConnectionPace }
   | { readonly kind: 'too-slow' };
 
+/**
+ * @param movedBytes the bytes that the connection had transferred when the response began
+ * @returns the pace of a connection with no elapsed time
+ */
 export function beginPace(movedBytes: number): ConnectionPace {
   return { movedBytes, quietMs: 0, windowMs: 0, windowBytes: 0 };
 }

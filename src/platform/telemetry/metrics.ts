@@ -41,6 +41,7 @@ export interface MetricsOptions {
   readonly process: 'include' | 'omit';
 }
 
+/** Loads the library and creates an empty registry. A name that is registered twice makes the library throw. */
 export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   const { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = await import('prom-client');
   const registry = new Registry();

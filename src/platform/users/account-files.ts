@@ -17,6 +17,7 @@ export function isAccountId(text: string): boolean {
   return /^\d{1,10}$/.test(text);
 }
 
+/** @returns the error CONFIG_INVALID for a name that this host does not know */
 export function noAccount(what: 'user' | 'group', name: string): WritError {
   const hint = `Create the ${what}, or give its number.`;
   const facts = { [what]: name };
