@@ -144,6 +144,9 @@ function textOf(bytes: Buffer): string {
   return decode === undefined ? bytes.toString('latin1', 0, keyBeginBytes) : decode(bytes);
 }
 
+/**
+ * @returns one character for each byte, so that positions are those of the bytes, in any encoding that contains ASCII
+ */
 export function decodeBytes(bytes: Buffer): string {
   return bytes.toString('latin1');
 }

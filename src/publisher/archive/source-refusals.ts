@@ -13,6 +13,10 @@ export interface Refusal {
   readonly secret?: { readonly path: string; readonly line?: number; readonly what: string };
 }
 
+/**
+ * @param path relative to SOURCE
+ * @returns the refusal with the line and the kind of the secret, never its value
+ */
 export function secretRefusal(path: string, { line, what, isOwn }: FoundSecret): Refusal {
   const help = isOwn
     ? 'move it out of SOURCE; --include does not permit it'
@@ -35,6 +39,10 @@ export function refusedSource(source: string, found: readonly Refusal[]): WritEr
   return new WritError('CONTENT_SECRET', message, { facts: { source, refusals, secrets } });
 }
 
+/**
+ * @param what what exceeds its bound, as `files`; `expected` is the bound
+ * @returns the error SOURCE_REFUSED
+ */
 export function tooMuch(what: string, expected: number, actual: number): WritError {
   return new WritError('SOURCE_REFUSED', `SOURCE has too many ${what}`, { facts: { expected, actual } });
 }

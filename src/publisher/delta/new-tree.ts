@@ -25,6 +25,10 @@ export interface NewTree extends DeltaRelease {
   readonly changed?: () => WritError;
 }
 
+/**
+ * @returns the tree. `open` reads a file from memory, or from SOURCE.
+ * A file that changed since it was packed makes the read fail with SOURCE_CHANGED.
+ */
 export function treeOfSource(tree: PackedTree): NewTree {
   const { manifest, manifestBytes, manifestDigest, contents, source, place } = tree;
   return {

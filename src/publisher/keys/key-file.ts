@@ -202,6 +202,7 @@ function openSecret({ path, secret }: KeyFile, passphrase: string | undefined): 
   throw wrongPassphrase(path);
 }
 
+/** @returns the error PASSPHRASE_WRONG for a key file */
 export function wrongPassphrase(path: string): WritError {
   return new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
 }

@@ -149,6 +149,7 @@ function readNamed<Role extends 'snapshot' | 'targets'>(
   throw new WritError('METADATA_MIX', `${name} does not match its listed version`, { facts: { name } });
 }
 
+/** @throws WritError METADATA_MISSING where the file does not exist; as readRepositoryFile */
 export function readRequired(path: string, maxBytes: number): Buffer {
   const bytes = readRepositoryFile(path, maxBytes);
   if (bytes !== undefined) return bytes;

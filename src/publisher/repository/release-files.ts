@@ -22,6 +22,7 @@ export function archiveOf({ release, file }: Listed): ReleaseFile | undefined {
   return digest && { place: { kind: 'archive', bundle, channel, digest }, length: file.length };
 }
 
+/** @returns the deltas of a listed release with their signed lengths in bytes; empty without deltas */
 export function deltasOf({ release }: Pick<Listed, 'release'>): ReleaseFile[] {
   const { bundle, channel, deltas = [] } = release;
   return deltas.map(({ digest, length }) => ({ place: { kind: 'delta', bundle, channel, digest }, length }));

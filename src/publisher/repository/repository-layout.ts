@@ -94,6 +94,10 @@ export function nextVersionOf(layout: RepositoryLayout, role: string, published:
   });
 }
 
+/**
+ * @param version the published version, which is the highest possible or too near to it
+ * @returns the error REPOSITORY_INVALID; its hint has the command that replaces the keys of the role
+ */
 export function noVersionFollows(role: string, version: number): WritError {
   const keys = role === 'snapshot' || role === 'timestamp' ? [role] : ['snapshot'];
   const also = role === 'targets' ? ['targets', ...keys] : keys;
@@ -165,6 +169,7 @@ export function listNames(directory: string): string[] {
   }
 }
 
+/** @returns the error REPOSITORY_INVALID for a path without metadata */
 export function noRepository(path: string): WritError {
   return new WritError('REPOSITORY_INVALID', `${path} is not a repository`, {
     facts: { path },

@@ -26,6 +26,7 @@ export interface SnapshotMemory {
   compared: ComparedSnapshots | undefined;
 }
 
+/** @returns a memory without a comparison: the next one reads every snapshot */
 export function createSnapshotMemory(): SnapshotMemory {
   return { compared: undefined };
 }

@@ -88,6 +88,10 @@ export function namedBy(versions: readonly LogVersion<OnlineRole>[]): NamedFiles
 /** The number of newest snapshots that are read for the summary. */
 const maxOnlineVersions = 200;
 
+/**
+ * @param read the verified versions of the role, the oldest first
+ * @returns one summary, or none where no version was read
+ */
 export function onlineSummary(role: OnlineRole, read: readonly LogVersion<OnlineRole>[]): OnlineSummary[] {
   const [first, last] = [read[0], read.at(-1)];
   if (first === undefined || last === undefined) return [];

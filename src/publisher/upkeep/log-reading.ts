@@ -63,6 +63,10 @@ export interface LogReading {
   take(bytes: number): boolean;
 }
 
+/**
+ * Begins the time bound of the reading now.
+ * @returns a reading without problems
+ */
 export function openLogReading(layout: RepositoryLayout, clock: Clock, bounds: LogBounds): LogReading {
   const startedMs = clock.monotonicMs();
   let leftBytes = bounds.maxBytes;
