@@ -30,6 +30,7 @@ export interface RequestTracker {
   idle(): Promise<void>;
 }
 
+/** @param observers called in this order, with each request once */
 export function createRequestTracker(clock: Clock, observers: readonly RequestObserver[]): RequestTracker {
   let activeCount = 0;
   let waiting: (() => void)[] = [];
@@ -67,6 +68,7 @@ export function createRequestTracker(clock: Clock, observers: readonly RequestOb
   };
 }
 
+/** @returns an observer that logs each request as `request` at level info */
 export function accessLog(log: Logger): RequestObserver {
   return (record) => log.info(record, 'request');
 }

@@ -42,6 +42,10 @@ export interface App {
   refuseNewRequests(): void;
 }
 
+/**
+ * @returns the handlers of one server. An error of a request is logged and answered by 500, or ends the connection of
+ * a response that has begun.
+ */
 export function createServerApp(parts: AppParts): App {
   const { log, limits, tracker } = parts;
   let isEnding = false;

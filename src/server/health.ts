@@ -31,6 +31,7 @@ interface HealthInput {
   readonly resign?: ResignStatus | undefined;
 }
 
+/** @returns the worst level of all reasons; `ok` without one. `lastResign` is left out before the first success. */
 export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
   const roles = Object.entries(state.roles);
   const reasons: HealthReason[] = [

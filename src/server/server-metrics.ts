@@ -14,6 +14,7 @@ export interface ServerMetrics {
   readonly contentType: string;
 }
 
+/** Registers all metrics of the server in `metrics`. Must be called once for a registry. */
 export function createServerMetrics(metrics: Metrics): ServerMetrics {
   const requests = metrics.counter({
     name: 'writ_server_requests_total',

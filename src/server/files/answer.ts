@@ -7,6 +7,7 @@ export type Headers = readonly string[];
 const always = ['X-Content-Type-Options', 'nosniff'] as const;
 const plainText = ['Content-Type', 'text/plain; charset=utf-8'] as const;
 
+/** Sends the status and the headers with `nosniff`. The caller sends the body and ends the response. */
 export function writeHead(response: ServerResponse, status: number, headers: Headers): void {
   response.writeHead(status, [...always, ...headers]);
 }
@@ -28,6 +29,7 @@ export function answer(
   response.end(body);
 }
 
+/** Sends a complete response with plain text; a HEAD request gets its headers only. */
 export function answerText(response: ServerResponse, status: number, headers: Headers, text: string): void {
   answer(response, status, [...plainText, ...headers], text);
 }

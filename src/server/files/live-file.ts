@@ -39,6 +39,10 @@ export function createLiveFile(repository: string, file: string, maxBytes: numbe
 /** At least one of these changes with the file or directory. ctime is included because rsync can restore size and mtime. */
 export type FileStamp = Pick<fs.BigIntStats, 'mtimeNs' | 'ctimeNs' | 'size' | 'ino'>;
 
+/**
+ * @returns values that change with the file or directory; undefined where it does not exist
+ * @throws the system's error, such as EACCES
+ */
 export function stampOf(path: string): FileStamp | undefined {
   try {
     return fs.statSync(path, { bigint: true, throwIfNoEntry: false });

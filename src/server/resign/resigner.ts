@@ -83,6 +83,7 @@ interface ResignerOptions {
   readonly onResult: (result: 'success' | 'failure') => void;
 }
 
+/** @returns a resigner that signs nothing before `start` */
 export function createResigner(options: ResignerOptions): Resigner {
   const { clock, view, log, watchEveryMs } = options;
   let status: ResignStatus = {};
