@@ -28,6 +28,7 @@ export interface LineReader {
   end(): LineAnswer | undefined;
 }
 
+/** @returns a reader for one answer. An answer beyond the bounds of bytes or lines is `malformed`. */
 export function createLineReader(rules: LineRules): LineReader {
   let bytes = 0;
   let lineCount = 0;

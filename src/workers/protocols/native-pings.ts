@@ -22,6 +22,10 @@ export interface PingOptions {
 export const pingEveryMs = 60_000;
 export const pongTimeoutMs = 30_000;
 
+/**
+ * @returns the pings of one connection, with ids from 1. None is sent while the worker is busy or has not answered the
+ * last one.
+ */
 export function createPings({ clock, signal, send, isBusy, onSilence }: PingOptions): Pings {
   let sent = 0;
   let answered = 0;

@@ -26,10 +26,19 @@ export function property<T>(schema: object): Property<T> {
   return schema;
 }
 
+/**
+ * @param description completes the sentence "must be ..." of an error
+ * @returns the schema of a text; without bounds every text is accepted
+ */
 export function text(description: string, bounds: TextBounds = {}): Property<string> {
   return property({ type: 'string', ...bounds, description });
 }
 
+/**
+ * @param description completes the sentence "must be ..." of an error
+ * @param maxLength characters
+ * @returns the schema of an absolute path that does not end with a slash
+ */
 export function absoluteFile(description: string, maxLength = 4096): Property<string> {
   return text(description, { pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$', maxLength });
 }

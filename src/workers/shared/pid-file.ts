@@ -110,6 +110,7 @@ export function livenessIn(path: string): Liveness {
   return livenessOfDaemon(findDaemon(path));
 }
 
+/** @returns `alive` for a daemon that was found; otherwise the reason why there is none */
 export function livenessOfDaemon({ kind }: Daemon): Liveness {
   return kind === 'found' ? 'alive' : kind;
 }

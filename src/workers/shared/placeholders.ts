@@ -9,6 +9,7 @@ const known: readonly string[] = ['{current}', '{generation}', '{worker}'];
 /** Names of workers in texts: a name must not become a path, an option, a line, the query of a URL, or an escape. */
 export const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$';
 
+/** @returns whether the name is safe in texts: it cannot become a path, an option, a line or a query of a URL */
 export function isWorkerName(name: string): boolean {
   return new RegExp(workerNamePattern).test(name);
 }
@@ -27,6 +28,7 @@ export function requireKnownPlaceholders(key: string, texts: readonly string[]):
   });
 }
 
+/** @returns whether a text contains {worker}, so that it differs for each worker */
 export function usesWorkerName(texts: readonly string[]): boolean {
   return texts.some((text) => text.includes('{worker}'));
 }
