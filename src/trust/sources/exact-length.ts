@@ -37,17 +37,30 @@ export async function readBounded(
   return Buffer.concat(parts, actual);
 }
 
+/**
+ * @param what the location of the data; `expected` is its signed or greatest length in bytes
+ * @param actual the announced length; undefined where the data was cut at `expected`
+ * @returns the error DOWNLOAD_TOO_LARGE
+ */
 export function tooLarge(what: string, expected: number, actual?: number): WritError {
   const facts = actual === undefined ? { expected } : { expected, actual };
   return new WritError('DOWNLOAD_TOO_LARGE', `${what} is longer than ${expected} bytes`, { facts });
 }
 
+/**
+ * @param what the location of the data; the lengths are in bytes
+ * @returns the error DOWNLOAD_TRUNCATED
+ */
 export function truncated(what: string, expected: number, actual: number): WritError {
   return new WritError('DOWNLOAD_TRUNCATED', `${what} ended after ${actual} of ${expected} bytes`, {
     facts: { expected, actual },
   });
 }
 
+/**
+ * @param what the location that does not exist
+ * @returns the error TARGET_MISSING
+ */
 export function targetMissing(what: string): WritError {
   return new WritError('TARGET_MISSING', `${what} is not there`, { facts: { location: what } });
 }

@@ -40,6 +40,10 @@ function areVersions(value: unknown): boolean {
   return Object.values(value).every((version) => Number.isSafeInteger(version) && version > 0);
 }
 
+/**
+ * @returns the content of the file with the trust floors, with the boot, the state mark and the root that they belong
+ * to
+ */
 export function floorsText({ mark, floors }: KnownFloors, { boot, bootstrap }: FloorOwner): string {
   return `${JSON.stringify({ writ: 1, boot, bootstrap, mark, ...floors })}\n`;
 }
