@@ -5,7 +5,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { matchesFile } from '../../kit/assert/golden.js';
-import { packageOf, projectRoot, readSources, sourceFile } from '../../kit/sources/source-files.js';
+import {
+  packageOf,
+  projectRoot,
+  readSources,
+  type SourceFile,
+  sourceFile,
+} from '../../kit/sources/source-files.js';
 import { againstDirection, below, hold, layerOf } from './layers.js';
 
 const sources = readSources();
@@ -130,6 +136,33 @@ describe('files', () => {
       marked.map(({ path }) => path),
       'a promise in a comment is kept by nobody',
     );
+  });
+});
+
+/** @returns each exported function without a docstring directly above it, as `FILE NAME`; an overload counts as a function */
+function withoutDocstring(files: readonly Pick<SourceFile, 'path' | 'text'>[]): string[] {
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(/^export (?:default )?(?:async )?function\b\*? *(\w*)/gm)]
+      .filter(({ index }) => !/\/\*\*(?:(?!\*\/)[\s\S])*\*\/$/.test(text.slice(0, index).trimEnd()))
+      .map(([, name]) => `${path} ${name}`),
+  );
+}
+
+describe('each exported function', () => {
+  it('has a docstring', () => {
+    const because =
+      'the docstring states the result, its units, the empty case and the errors, which no signature shows';
+    hold(withoutDocstring(sources), because);
+  });
+
+  it('is found without one', () => {
+    const found = (text: string): string[] => withoutDocstring([{ path: 'x.ts', text }]);
+    assert.deepEqual(found('/** Reads. */\nexport function a() {}\n\nexport async function b() {}\n'), [
+      'x.ts b',
+    ]);
+    assert.deepEqual(found('/* No docstring. */\nexport function* c() {}\n'), ['x.ts c']);
+    assert.deepEqual(found('/** Of another. */\nconst d = 1;\nexport async function* e() {}\n'), ['x.ts e']);
+    assert.deepEqual(found('/**\n * Reads.\n */\nexport default function f() {}\nfunction g() {}\n'), []);
   });
 });
 
