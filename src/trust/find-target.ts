@@ -159,8 +159,9 @@ export interface DelegatedContext {
 }
 
 /**
- * Reads a delegated role without a request: the stored file, if the snapshot still lists it and this delegator authorizes its
- * signers. It must not have expired: an expired role freezes its own bundles at each use.
+ * Reads a delegated role without a request: the stored file, if the snapshot still lists it and this delegator
+ * authorizes its signers. It must not have expired: an expired role freezes its own bundles at each use.
+ * @param wanted the role and its delegator
  * @returns undefined if it must be fetched
  * @throws WritError METADATA_EXPIRED, METADATA_MIX
  */

@@ -48,7 +48,13 @@ export interface Refreshed {
   readonly requests: number;
 }
 
-/** @throws WritError each code of trust and transport */
+/**
+ * Refreshes root, timestamp, snapshot and targets in this order, and passes the trusted set to `context.accept` after
+ * each accepted file.
+ * @param before the trusted metadata that this refresh begins with
+ * @returns the trusted metadata after it, the ETag of the timestamp and the number of requests
+ * @throws WritError each code of trust and transport
+ */
 export async function refreshMetadata(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
   const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));

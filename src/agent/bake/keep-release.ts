@@ -12,8 +12,10 @@ import type { Host } from '../state/host.js';
 import { activeReleases } from './watch-bakes.js';
 
 /**
- * Settles the active releases that are in their bake time, with evidence of failure or without. Nothing settles after a pull
- * that brought something else than was asked for. @throws WritError DISK_*
+ * Settles the active releases that are in their bake time, with evidence of failure or without. Nothing settles after
+ * a pull that brought something else than was asked for.
+ * @param by the operator, as the history names the caller
+ * @throws WritError DISK_*
  */
 export function keepActive(host: Host, { outcome }: Pick<CycleResult, 'outcome'>, by: string): void {
   const { ledger, config, paths, clock } = host;

@@ -24,7 +24,12 @@ export function handlePause(host: Host, request: PauseRequest): PauseResult {
   return result;
 }
 
-/** @throws WritError STATE_DAMAGED, DISK_* */
+/**
+ * Ends the pause, the holds and the block, and records that in the history. Where nothing was to end, the result has
+ * an empty list and the history no entry.
+ * @param by the operator, as the history names the caller
+ * @throws WritError STATE_DAMAGED, DISK_*
+ */
 export function handleResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
   if (result.ended.some(({ kind }) => kind === 'block'))
@@ -35,7 +40,11 @@ export function handleResume(host: Host, by: string): ResumeResult {
   return result;
 }
 
-/** Records in the history that an operator accepted a new state directory. @returns the result with this entry */
+/**
+ * Records in the history that an operator accepted a new state directory.
+ * @param by the operator, as the history names the caller
+ * @returns the result with this entry
+ */
 export function recordNewState(host: Host, { ended, ...result }: ResumeResult, by: string): ResumeResult {
   const { state } = host.paths;
   recordEvent(host, {

@@ -55,7 +55,10 @@ export function keepContact(
   };
 }
 
-/** @returns the part of a report that stays valid after a restart; the rest is judged again */
+/**
+ * @param known the last status report; undefined where there is none
+ * @returns the part of the report that stays valid after a restart; the rest is judged again. Empty without a report.
+ */
 export function contactIn(known: StatusReport | undefined): Contact {
   const { lastContactAtMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
   return withoutUndefined<Contact>({ lastContactAtMs, verifiedAtMs, failing, refused });

@@ -15,7 +15,10 @@ export interface CycleFacts {
   readonly error?: Problem | undefined;
 }
 
-/** @returns undefined if the host has the newest release, or should not have it now */
+/**
+ * @param before the release that this bundle missed before the cycle
+ * @returns the missed release after it; undefined where the host has the newest release, or should not have it now
+ */
 export function missedAfter(
   before: MissedRelease | undefined,
   result: BundleResult,

@@ -213,8 +213,9 @@ export function reserveGeneration(host: Host): Reserved {
 }
 
 /**
- * Reserves the next modification time in the ledger: now, or one second after the last one if that is later. Trees that
- * become active again use it too.
+ * Reserves the next modification time in the ledger: now, or one second after the last one if that is later. Trees
+ * that become active again use it too.
+ * @param also further numbers to write in the same change of the ledger
  * @returns epoch seconds
  * @throws WritError DISK_*
  */

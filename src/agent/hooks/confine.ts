@@ -93,7 +93,13 @@ async function runInControlGroup(
   return { ...output, kind: 'killed', signal: 'SIGKILL' };
 }
 
-/** @throws WritError SANDBOX_BROKEN */
+/**
+ * @param asked the sandbox settings of the command
+ * @param readers ids of groups that the command needs to read its files
+ * @returns the sandbox as far as this host can provide it
+ * @throws WritError SANDBOX_BROKEN where the settings need a right that this agent does not have, CONFIG_INVALID for
+ * an unknown user
+ */
 export function boxOf(
   capabilities: SandboxCapabilities,
   asked: HookSandboxSettings,

@@ -26,7 +26,11 @@ export interface PolicyPart {
   readonly found: ExaminedBundle;
 }
 
-/** @returns the bundles of the next generation. @throws WritError STATE_DAMAGED if none of them is configured */
+/**
+ * @param wanted the scan of the generation that the repair completes
+ * @returns the configured bundles of this generation, which are those of the next one
+ * @throws WritError STATE_DAMAGED if none of them is configured
+ */
 export function partsOf(host: Host, wanted: ExaminedGeneration): PolicyPart[] {
   const parts = host.config.bundles.flatMap((bundle) => {
     const found = wanted.bundles.find((one) => one.bundle === bundle.name);

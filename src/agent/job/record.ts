@@ -97,7 +97,11 @@ export function rebuiltProblem(path: string, text: string): Problem {
   return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: setAsidePath(path) } }));
 }
 
-/** Writes a repair to the history with any outcome, also where no generation changed. Never throws. */
+/**
+ * Writes a repair to the log and the history with any outcome, also where no generation changed. Never throws: a
+ * history that cannot be written is logged.
+ * @param asked the caller (undefined: Writ itself) and the reason of the repair
+ */
 export function recordRepair(
   host: Host,
   { result, progress }: CycleEnd,

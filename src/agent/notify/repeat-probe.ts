@@ -48,8 +48,9 @@ export interface ProbeAnswer {
 type RepeatContext = Pick<NotifyContext, 'target' | 'staging' | 'signal'>;
 
 /**
- * Runs the probe of a group once, or once for each worker. A failure is not retried here, because the next repetition does
- * that. Writes nothing.
+ * Runs the probe of a group once, or once for each worker. A failure is not retried here, because the next repetition
+ * does that. Writes nothing.
+ * @param asked the active generation, the staging directory of the command and the signal that ends it
  * @returns the answers; empty without a worker to probe
  */
 export async function runRepeatedProbe(

@@ -88,7 +88,8 @@ export function lostAfterAttempt(
 }
 
 /**
- * @param lost what is known of this release, if it was taken back before
+ * @param hadContact whether the server answered before the swap
+ * @param lost the record of this release, if a lost contact caused its automatic rollback before
  * @returns the attempts of a release that becomes active now; undefined where nothing may be concluded from them
  */
 export function startContact(hadContact: boolean, lost: LostContact | undefined): BakeContact | undefined {

@@ -35,7 +35,10 @@ export function readBaseFile({ descriptor, path }: OpenFile, buffer: Buffer, off
   }
 }
 
-/** @returns the error for a base file, or a file made of it, that does not match what was signed */
+/**
+ * @param what how the file differs, as the end of a sentence that begins with its path
+ * @returns the error DELTA_MISMATCH for a base file, or a file made of it, that does not match what was signed
+ */
 export function createDeltaMismatch(path: string, what: string, cause?: unknown): WritError {
   return new WritError('DELTA_MISMATCH', `${path} ${what}`, { facts: { path }, cause });
 }

@@ -34,7 +34,10 @@ export interface InterruptedSwap {
   readonly back: RestoreTarget;
 }
 
-/** Finishes the swap: notifies all workers, also those notified before the crash, then commits. */
+/**
+ * Finishes the swap: notifies all workers, also those notified before the crash, then commits.
+ * @param left the journal of the swap and the target of its restore
+ */
 export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
   return runInJob(host, left, 'load', async (_, progress, move, record) => {
     const { from } = left.journal;

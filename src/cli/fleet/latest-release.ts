@@ -22,7 +22,11 @@ export interface LatestRelease {
 const maxWaitMs = 120_000;
 const queryEveryMs = 2000;
 
-/** @throws WritError USAGE when repositories have different newest releases */
+/**
+ * @param asked the bundle and channel of the query
+ * @returns the newest signed release; where no repository is followed, the highest serial that hosts reported
+ * @throws WritError USAGE when repositories have different newest releases
+ */
 export function chooseLatest({ repositories = [], releases, offers }: Known, asked: Channel): LatestRelease {
   const signed = repositories.flatMap((one) =>
     one.releases.filter((release) => isSameChannel(release, asked)).map(({ serial }) => ({ ...one, serial })),

@@ -11,6 +11,7 @@ const openedIn: Readonly<Record<string, (name: string) => boolean>> = {
 
 /**
  * @param values the flags of a command by name; `keys` and `repository` are directories
+ * @param at makes a path of the command line absolute
  * @throws WritError PATH_UNSAFE
  */
 export function requireOwnPlaces(

@@ -35,7 +35,10 @@ interface ProposeCommand<Own> extends Pick<CommandDefinition, 'examples' | 'args
   change(args: readonly (string | undefined)[], flags: Own, context: CommandContext): Change;
 }
 
-/** @returns the command that proposes a root with this change */
+/**
+ * @param own the examples, arguments and flags of the command, and the change of the root that they request
+ * @returns the command that proposes a root with this change
+ */
 export function proposeCommand<Own extends object>(
   own: ProposeCommand<Own>,
 ): CommandDefinition<Own & ProposeFlags> {

@@ -274,10 +274,10 @@ export function showLog({ entries }: LogPage): string[] {
   ];
 }
 
-/** @param subject what differs from row to row */
+/** @param subject what differs from row to row. @returns a table; one line `EMPTY` without intervals */
 export function showIntervals(
   intervals: readonly ReleaseInterval[],
-  more: boolean,
+  hasMore: boolean,
   subject: 'host' | 'release',
 ): string[] {
   if (intervals.length === 0) return ['EMPTY     nothing is known'];
@@ -293,7 +293,7 @@ export function showIntervals(
   ]);
   const names = subject === 'host' ? ['host', 'key'] : ['bundle', 'channel', { right: 'serial' }];
   return [
-    `FOUND     ${counted(intervals.length, 'interval')}${more ? ', and more' : ''}`,
+    `FOUND     ${counted(intervals.length, 'interval')}${hasMore ? ', and more' : ''}`,
     ...table([...names, 'state', 'code', 'from', 'until', ''], rows),
   ];
 }

@@ -74,7 +74,10 @@ export function* proxyRules({ proxy }: Group): Generator<Finding> {
     yield at(['proxy', 'ca'], 'is only used with an https proxy');
 }
 
-/** @returns a finding if the path of a socket is too long */
+/**
+ * Yields a finding if the path of a socket is too long for the kernel; otherwise nothing.
+ * @param where the key of the configuration that the path comes from
+ */
 export function* socketRule(path: string, where: ConfigPath): Generator<Finding> {
   const bytes = Buffer.byteLength(path);
   if (bytes <= maxSocketPathBytes) return;

@@ -97,7 +97,11 @@ function describeValue(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/** @returns `unknown <what> "x"`, with the nearest known name, or with all known names if there are at most 12 */
+/**
+ * @param what the kind of name, as `driver`
+ * @param known all valid names
+ * @returns `unknown <what> "x"`, with the nearest known name, or with all known names if there are at most 12
+ */
 export function unknownNameText(what: string, name: string, known: readonly string[]): string {
   const near = nearestName(name, known);
   if (near !== undefined) return `unknown ${what} "${name}"; did you mean "${near}"?`;

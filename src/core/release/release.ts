@@ -68,6 +68,7 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
 
 /**
  * Parses the `custom` object of a target. Unknown members are ignored, so that later publishers can add some.
+ * @param where the name of the target, for the error
  * @throws WritError TARGET_MALFORMED with the wrong member
  */
 export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {

@@ -135,6 +135,7 @@ export function findMarks(content: Buffer): readonly StampPlace[] | undefined {
 
 /**
  * @param content of the stamped file
+ * @param at the positions of the marks, in bytes of the file before they were filled in
  * @param values of the marks
  * @returns the file before its marks were filled in; undefined if a position has another text than the value
  */

@@ -4,25 +4,41 @@
 import { WritError } from '../errors.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
 
-/** @throws WritError METADATA_MALFORMED */
+/**
+ * @param where the member, as `signed.roles`, for the error
+ * @returns the value.
+ * @throws WritError METADATA_MALFORMED where it is missing or no object
+ */
 export function object(name: string, value: JsonValue | undefined, where: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw malformed(name, where);
 }
 
-/** @throws WritError METADATA_MALFORMED */
+/**
+ * @param where the member, for the error
+ * @returns the value.
+ * @throws WritError METADATA_MALFORMED where it is missing or no array
+ */
 export function array(name: string, value: JsonValue | undefined, where: string): readonly JsonValue[] {
   if (Array.isArray(value)) return value;
   throw malformed(name, where);
 }
 
-/** @throws WritError METADATA_MALFORMED */
+/**
+ * @param where the member, for the error
+ * @returns the value.
+ * @throws WritError METADATA_MALFORMED where it is missing or no string
+ */
 export function string(name: string, value: JsonValue | undefined, where: string): string {
   if (typeof value === 'string') return value;
   throw malformed(name, where);
 }
 
-/** @throws WritError METADATA_MALFORMED */
+/**
+ * Accepts a missing member.
+ * @param where the member, for the error
+ * @throws WritError METADATA_MALFORMED for a value that is no boolean
+ */
 export function optionalBoolean(name: string, value: JsonValue | undefined, where: string): void {
   if (value !== undefined && typeof value !== 'boolean') throw malformed(name, where);
 }

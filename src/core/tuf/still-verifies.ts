@@ -37,7 +37,12 @@ export type StillVerdict =
 /** Reads the stored file of a delegated role; undefined if it is missing or damaged. Its signatures are not verified yet. */
 export type KeptRole = (name: string) => ParsedFile<'targets'> | undefined;
 
-/** @param known may be in the middle of a refresh: files that the newest root does not authorize are ignored */
+/**
+ * @param known may be in the middle of a refresh: files that the newest root does not authorize are ignored
+ * @param kept reads the stored file of a delegated role
+ * @returns whether current keys prove the release: by the current listing, or by the metadata in its record; else the
+ * reason
+ */
 export function stillVerifies(known: TrustedSet, proof: ReleaseProof, kept: KeptRole): StillVerdict {
   const set = settleRoot(known);
   if (proof.evidence === undefined && isListed(set, proof, kept)) return { kind: 'verifies', by: 'listed' };

@@ -160,7 +160,11 @@ function planChange(
   return { kind: 'changed', host: changed, verdict: accepted(everyMs, lastOutcome) };
 }
 
-/** Changes a host that reports a taken name to `waiting`: it keeps its row, and no counter includes it until an operator approves it. */
+/**
+ * Changes a host that reports a taken name to `waiting`: it keeps its row, and no counter includes it until an
+ * operator approves it.
+ * @param before the row of the host before the report
+ */
 export function waitForName(
   before: StoredHost,
   { host, counter, body_digest, last_seen_ms }: HostRow,

@@ -37,7 +37,10 @@ const quick = [
 /** Labels in a row. The page of the host has all. */
 const maxLabels = 4;
 
-/** @returns the page at `/hosts` */
+/**
+ * @param asked the filter and the cursor in the address
+ * @returns the page at `/hosts`
+ */
 export function hostsPage(asked: HostsFilter, { hosts, next }: HostsPage, frame: Frame): string {
   const { where, after } = asked;
   return renderPage({

@@ -12,7 +12,10 @@ type Condition = ReturnType<Builder['and']>;
 
 type At = Omit<Asking, 'role' | 'views'>;
 
-/** The rule of silence-rules.ts as SQL, with the same bounds. */
+/**
+ * The rule of silence-rules.ts as SQL, with the same bounds.
+ * @param at the present time and the time since when the fleet accepts reports
+ */
 export function isSilentRow(eb: Builder, at: At): Condition {
   return eb.and([isOverdueRow(eb, at), couldReportRow(eb, at)]);
 }

@@ -12,7 +12,12 @@ type AnyTables = Record<string, Record<string, unknown>>;
 /** Each attempt beyond the first means that another server migrated meanwhile. */
 const maxAttempts = 50;
 
-/** @throws FLEET_STORE_NEWER; the error of the database */
+/**
+ * Brings the store to the newest version, one migration after the other. Several servers may do this at the same time.
+ * @param fleet the id and the time that a new store records
+ * @param known the migrations of this server
+ * @throws FLEET_STORE_NEWER; the error of the database
+ */
 export async function migrate(
   db: Kysely<AnyTables>,
   fleet: { readonly id: string; readonly nowMs: number },

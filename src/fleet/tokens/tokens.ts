@@ -24,7 +24,11 @@ export interface AuditedChange {
   readonly nowMs: number;
 }
 
-/** @returns the only copy of the token. @throws USAGE for an invalid token */
+/**
+ * Stores the digest of a new token, and records the token in the audit.
+ * @returns the only copy of the token
+ * @throws USAGE for an invalid token, FLEET_STORE_*
+ */
 export async function createToken(
   db: Kysely<Tables>,
   wanted: NewToken,

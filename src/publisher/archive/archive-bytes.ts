@@ -25,7 +25,11 @@ export function createArchiveFile(path: string, op: string) {
   return { descriptor, write: (chunk: Buffer): void => disk(() => write(chunk)) };
 }
 
-/** @returns SHA-256 in hex */
+/**
+ * @param more called with the bytes of each part that was read
+ * @returns SHA-256 in hex
+ * @throws the system's error
+ */
 export async function digestOfFile(path: string, more?: More): Promise<string> {
   const digest = createHash('sha256');
   for await (const chunk of fs.createReadStream(path)) {

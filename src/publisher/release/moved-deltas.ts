@@ -30,7 +30,11 @@ export interface ReleaseMove {
   readonly release: ReleaseInfo;
 }
 
-/** @returns the new deltas, without the retained ones. @throws WritError DISK_* */
+/**
+ * @param before the repository before the move, with the base releases of the deltas
+ * @returns the new deltas, without the retained ones
+ * @throws WritError DISK_*
+ */
 export async function makeMovedDeltas(
   writer: RepositoryWriter,
   before: RepositoryState,

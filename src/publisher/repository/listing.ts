@@ -52,7 +52,10 @@ export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
   return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
 }
 
-/** @returns true while the role has signed nothing since the hand-over; its earlier files are older than the hand-over */
+/**
+ * @param own the newest file of the role; undefined where it has signed none
+ * @returns true while the role has signed nothing since the hand-over; its earlier files are older than the hand-over
+ */
 export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | undefined): boolean {
   if (own === undefined) return true;
   const { version } = own.signed;

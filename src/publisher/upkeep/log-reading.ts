@@ -104,6 +104,7 @@ function signedAtOf(signed: object): number | undefined {
 
 /**
  * Records a file that does not verify as a problem.
+ * @param where the path of the file in the repository
  * @throws the error itself when it is not a WritError, or is a DISK_* error of this machine
  */
 export function recordProblem({ problems }: LogReading, where: string, error: unknown): void {

@@ -20,6 +20,7 @@ export async function* exactLength(
 
 /**
  * Reads a body of at most maxBytes into memory.
+ * @param what the location of the body, for the error
  * @throws WritError DOWNLOAD_TOO_LARGE
  */
 export async function readBounded(

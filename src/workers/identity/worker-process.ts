@@ -84,7 +84,10 @@ export function createWorkerProcess(
   return byKept(place ?? { kind: 'listens', address: '' }, search, context);
 }
 
-/** @returns whether the address is on this host, so that its process can be found */
+/**
+ * @param at the address of `process.listens`; undefined where it is not set
+ * @returns whether the address is on this host, so that its process can be found
+ */
 export function isFoundByListening(at: ListenPlace | undefined): boolean {
   return at !== undefined && isLocalPlace(at);
 }
