@@ -6,6 +6,10 @@ import { type AgentSite, agentSite } from './agent-in-process.js';
 export const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 export const minuteMs = 60_000;
 
+/**
+ * @param keys further keys of the agent's configuration
+ * @returns a site with a published release 1 and an agent that has not started
+ */
 export async function siteWithRelease(
   dir: TempDir,
   keys: Record<string, unknown> = {},
@@ -16,6 +20,7 @@ export async function siteWithRelease(
   return site;
 }
 
+/** @returns the content of the zone file in the active policy. Fails the test where none is active. */
 export function active(site: AgentSite): string {
   return fs.readFileSync(`${site.paths.current}/dns-edge/block.rpz`, 'utf8');
 }

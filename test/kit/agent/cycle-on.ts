@@ -4,6 +4,7 @@ import { newCycleId } from '../../../src/agent/job/progress.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 
+/** @param how the trigger; `force` also ignores activation delays */
 export async function cycleOn(
   host: Host,
   how: 'poll' | 'force' = 'poll',

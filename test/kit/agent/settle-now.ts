@@ -5,6 +5,7 @@ import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.
 import { type ReconcileResult, reconcileWorkers } from '../../../src/agent/notify/reconcile.js';
 import type { Host } from '../../../src/agent/state/host.js';
 
+/** @param more options that replace the defaults of this reconcile */
 export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}): Promise<ReconcileResult> {
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);

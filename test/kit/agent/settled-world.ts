@@ -10,6 +10,10 @@ import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.
 
 let cycles = 0;
 
+/**
+ * Reconciles the workers once without a backoff.
+ * @param more options that replace the defaults of this reconcile
+ */
 export async function settle(host: Host, more: Partial<ReconcileOptions> = {}): Promise<ReconcileResult> {
   cycles += 1;
   const cycle = `c-${cycles}`;

@@ -15,6 +15,7 @@ export const minuteMs = 60_000;
 export const hourMs = 3_600_000;
 export const signal: AbortSignal = new AbortController().signal;
 
+/** @returns a hook that runs the script in `sh` with a timeout of one minute */
 export function shell(script: string): HookConfig {
   return { run: ['sh', '-c', script], timeoutMs: 60_000 };
 }
@@ -75,6 +76,7 @@ export function site(config: (out: string) => Partial<FreshnessConfig>): Site {
 export const facts: Omit<AgentFacts, 'contact'> = { version: '0.1.0', state: 'run', problems: [] };
 export const stop = (out: string): Partial<FreshnessConfig> => ({ onStale: shell(`echo stop >> ${out}`) });
 
+/** Advances the clock by 61 minutes, then records a failed attempt to reach the server. */
 export async function growOld(it: Site, code: ErrorCode = 'SERVER_UNREACHABLE'): Promise<void> {
   await it.test.clock.advance(61 * minuteMs);
   it.attempt(code);

@@ -10,6 +10,7 @@ export interface LogLines {
   named(message: string): Record<string, unknown>[];
 }
 
+/** @returns a log, its lines so far, and a filter of them by message */
 export function logLines(): LogLines {
   const lines: Record<string, unknown>[] = [];
   const stream = new Writable({

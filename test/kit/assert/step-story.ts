@@ -35,6 +35,7 @@ export interface Story {
   readonly path: string;
 }
 
+/** Creates or empties the file at `path`, to which the lines are written. */
 export function openStory(path: string): Story {
   let dead = false;
   fs.writeFileSync(path, '');

@@ -2,6 +2,7 @@
 // does not take.
 import { setTimeout } from 'node:timers/promises';
 
+/** Checks the condition every 10 ms until it holds. Throws after a minute. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 6000; tries += 1) {
     if (await condition()) return;

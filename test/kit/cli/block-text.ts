@@ -1,6 +1,7 @@
 // A command's block as a terminal shows it.
 import { docsOf, type ErrorCode } from '../../../src/core/errors.js';
 
+/** @returns the lines of the block, then its docs, undo and next lines, each with a line feed */
 export function blockText(block: {
   readonly lines: readonly string[];
   readonly next?: string | undefined;

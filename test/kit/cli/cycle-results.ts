@@ -11,10 +11,12 @@ import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 /** 2026-11-21 14:32:05 UTC */
 export const startedAtMs = Date.UTC(2026, 10, 21, 14, 32, 5);
 
+/** @returns a problem with the hint of the error catalogue and without facts */
 export function problem(code: ErrorCode, message: string): Problem {
   return { code, message, hint: errorCodes[code].hint, facts: {} };
 }
 
+/** @param more members that replace those of a move from serial 41 to 42 */
 export function bundleResult(outcome: Outcome, more: Partial<BundleResult> = {}): BundleResult {
   return {
     bundle: 'dns-edge',
@@ -27,6 +29,7 @@ export function bundleResult(outcome: Outcome, more: Partial<BundleResult> = {})
   };
 }
 
+/** @returns a worker of the group `resolver` with generation 18 */
 export function worker(name: string, state: WorkerResult['state'], text: string): WorkerResult {
   return { group: 'resolver', worker: name, state, generation: 18, text, atMs: startedAtMs + 1000 };
 }

@@ -52,6 +52,7 @@ export function statusReport(more: Partial<StatusReport> = {}): StatusReport {
   };
 }
 
+/** @param more members that replace those of a worker that wants generation 18 */
 export function workerStatus(
   worker: string,
   state: StatusReport['workers'][number]['state'],

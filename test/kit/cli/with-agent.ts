@@ -11,6 +11,11 @@ export interface Session {
   readonly config: string;
 }
 
+/**
+ * Runs the command against a fake agent, and removes both afterwards.
+ * @param answer the lines that the agent sends for a request
+ * @returns the end of the command and the requests that the agent received
+ */
 export async function withAgent(
   args: readonly string[],
   answer: (request: SocketMessage) => readonly (object | string)[],

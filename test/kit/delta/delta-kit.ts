@@ -15,6 +15,7 @@ export interface TreeRelease {
   readonly contents: ReadonlyMap<string, Buffer>;
 }
 
+/** @param tree contents by path */
 export function releaseOf(tree: Tree): TreeRelease {
   const paths = Object.keys(tree).sort();
   const contents = new Map(paths.map((path) => [path, Buffer.from(tree[path] ?? '')]));
@@ -35,6 +36,7 @@ export function deltaOf(base: TreeRelease, next: TreeRelease): Buffer {
   return Buffer.concat([...pieces]);
 }
 
+/** @returns the arguments of a delta reader with default limits and the signed manifest of `next` */
 export function readingOf(base: TreeRelease, next: TreeRelease): DeltaReading {
   const { manifestBytes } = next;
   const manifest = { digest: manifestDigest(manifestBytes), length: manifestBytes.length };

@@ -18,6 +18,7 @@ export interface PublishedTree {
   readonly manifestBytes: Buffer;
 }
 
+/** @returns the directory with the manifest that a publish would sign for it */
 export async function publishedTree(directory: string): Promise<PublishedTree> {
   const { manifest } = await readSourceTree(directory, defaultArchiveLimits);
   return { directory, manifest, manifestBytes: encodeManifest(manifest) };
@@ -35,6 +36,7 @@ export function plainDelta(base: PublishedTree, next: PublishedTree): Buffer {
   return Buffer.concat([...pieces]);
 }
 
+/** @returns the bytes in Brotli at a low quality, which is fast */
 export function compress(plain: Buffer): Buffer {
   return brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
 }

@@ -8,6 +8,7 @@ import { until } from '../assert/until.js';
 import { type RunningScript, startScript } from '../cli/child-script.js';
 import { fakeClock } from '../clock/fake-clock.js';
 
+/** @returns options that do not wait for the lock, with a clock that skips sleeps */
 export function lockOptions(path: string, overrides: Partial<LockOptions> = {}): LockOptions {
   return {
     path,
@@ -27,6 +28,7 @@ export interface LockHolders {
   endAll(): void;
 }
 
+/** @returns a starter of processes that take the lock and hold it until `endAll` */
 export function lockHolders(): LockHolders {
   const started: RunningScript[] = [];
   return {
@@ -49,6 +51,7 @@ export function lockHolders(): LockHolders {
   };
 }
 
+/** Kills the process with SIGKILL and waits for its end. */
 export async function killHolder(holder: RunningScript): Promise<void> {
   const closed = new Promise((resolve) => holder.child.once('close', resolve));
   holder.child.kill('SIGKILL');

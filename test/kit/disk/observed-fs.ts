@@ -28,6 +28,7 @@ export function failing(op: string, side: Side = 'before', errno = 'EIO'): Durab
   return createDurableFs({ [side]: fail });
 }
 
+/** @returns the permission bits of the file, or of the link itself */
 export function modeOf(path: string): number {
   return fs.lstatSync(path).mode & 0o7777;
 }

@@ -2,6 +2,7 @@
 import { renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 
+/** Creates a socket file at the path on which no process listens. */
 export async function leaveStaleSocket(path: string): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(`${path}.live`, resolve));

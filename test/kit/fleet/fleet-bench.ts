@@ -41,6 +41,7 @@ interface EnrolMore {
   readonly publicKey: string;
 }
 
+/** Opens the store at the location. The keys of enrolled hosts are the same in every run. */
 export async function fleetBench(
   location: string,
   clock: Clock,
@@ -102,6 +103,7 @@ export function reportOf(name: string, more: Partial<FleetReport> = {}): FleetRe
   };
 }
 
+/** @param more members that replace those of a confirmed bundle `dns` */
 export function bundleAt(
   serial: number,
   more: Partial<FleetReport['bundles'][number]> = {},

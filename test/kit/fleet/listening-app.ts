@@ -25,6 +25,7 @@ export interface AppMore {
   readonly shared?: BlockList;
 }
 
+/** @returns the address of the listening routes. Its disposal closes them and leaves the store open. */
 export async function listeningApp(
   store: FleetStore,
   { clock = systemClock, shared = uncountedAddresses([]) }: AppMore = {},

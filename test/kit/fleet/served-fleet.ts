@@ -22,6 +22,10 @@ export interface ServedFleet {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/**
+ * @param flags further flags of `writ fleet serve`
+ * @returns the process after it listens, with a store of its own
+ */
 export async function servedFleet(...flags: readonly string[]): Promise<ServedFleet> {
   const dir = tempDir();
   const store = dir.join('store');

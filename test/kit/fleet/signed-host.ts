@@ -33,6 +33,10 @@ export interface SignedHost {
   report(more?: Partial<FleetReport>): Promise<Response>;
 }
 
+/**
+ * @param url of the fleet server
+ * @returns a host with a new key that is not enrolled yet
+ */
 export function signedHost(url: string, name: string): SignedHost {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');

@@ -36,6 +36,10 @@ export interface Receiver extends AsyncDisposable {
   answer: (response: ServerResponse) => void;
 }
 
+/**
+ * @param tls certificate and key of the receiver; undefined: plain HTTP
+ * @returns a listening receiver that records requests and bodies, and responds with 200 by default
+ */
 export async function receiver(tls?: { readonly cert: Buffer; readonly key: Buffer }): Promise<Receiver> {
   const heard = { bodies: [] as WebhookBody[], requests: [] as IncomingMessage[] };
   const handle: RequestListener = (request, response) => {
@@ -71,6 +75,7 @@ export interface RunningWebhook extends AsyncDisposable {
   look(times?: number): Promise<void>;
 }
 
+/** Starts the loop of the webhook with a summary without findings. Its disposal ends the loop. */
 export function startWebhook(
   store: FleetStore,
   target: WebhookTarget,

@@ -40,6 +40,10 @@ export async function crashed(journal: Partial<Journal>, current: number, crashe
   return { test, host, driver };
 }
 
+/**
+ * @returns the result of the recovery; undefined where there was nothing to recover. Fails the test where staging is
+ * not empty then.
+ */
 export async function recover(host: Host): Promise<CycleResult | undefined> {
   const end = await recoverHost(host, { cycle: 'c-ab', signal });
   assert.deepEqual(fs.readdirSync(host.paths.staging), []);
@@ -51,6 +55,10 @@ export const codes = (result: CycleResult | undefined): (string | undefined)[] =
   ...(result?.problems ?? []).map((one) => one.code),
 ];
 
+/**
+ * Writes the journal of an update from one generation to another.
+ * @param move members that replace those of the journal
+ */
 export function journalOf(
   { host }: TestHost,
   move: Partial<Journal> & { readonly from: number; readonly to: number },

@@ -30,6 +30,7 @@ export interface CrashingDaemon {
   start(): void;
 }
 
+/** @returns the content of a release by which the daemon behaves, as `crashing 2000 7` */
 export function textOf(serial: number, { kind, delayMs }: Effect): string {
   return `${kind} ${delayMs} ${serial}`;
 }

@@ -13,6 +13,7 @@ export const keepAll = { keep: { generations: 1000, graceMs: 0 } };
 /** Of a release that no generation has. */
 export const orphanTree = `9-${'a'.repeat(12)}.9`;
 
+/** @returns a host that pulled the releases 1 to `count`, each in a generation of its own */
 export async function generations(count: number, options: TestHostOptions = {}): Promise<TestHost> {
   // No release waits for another one.
   const bundles = [{ name: 'access', bake: { forMs: 0, restarts: 2 } }];
@@ -36,6 +37,7 @@ export function collect(host: Host, ...holders: GenerationUser[]): Promise<Colle
   return collectGarbage(host, { staging: () => staging(host), find });
 }
 
+/** @returns the staging directory of a cycle, which exists afterwards */
 export function staging(host: Host): string {
   const path = join(host.paths.staging, 'c-1');
   fs.mkdirSync(path, { recursive: true });
@@ -48,6 +50,7 @@ export const serialsIn = (path: string): number[] =>
     .map((name) => Number(name.split('-')[0]))
     .sort((a, b) => a - b);
 
+/** @returns the name of the tree with this serial; '' where there is none */
 export function treeOf({ paths }: Host, serial: number): string {
   const [tree] = fs
     .readdirSync(join(paths.bundles, 'access'))

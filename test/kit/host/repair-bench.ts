@@ -74,6 +74,7 @@ function down(): Error {
   return Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 }
 
+/** @returns the damage that a complete scan finds; empty without an active policy */
 export async function look(host: Host): Promise<readonly DamageFound[]> {
   const found = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   return found?.damage ?? [];
@@ -86,6 +87,7 @@ export function lookOnce(host: Host, how: Pick<ScrubOptions, 'contents' | 'repai
   return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });
 }
 
+/** @param download whether the repair may request files from the repository */
 export function repair(host: Host, download: 'yes' | 'no' = 'yes'): Promise<RepairEnd | undefined> {
   return repairActive(host, { cycle: 'c-ab', signal, download });
 }
@@ -102,6 +104,7 @@ export interface Damage {
   readonly finds: readonly string[];
 }
 
+/** Fails the test unless the active policy is this version without damage, and staging and journal are gone. */
 export function assertWhole({ host, test }: Bench, version: number): void {
   assert.equal(test.read('access/policy.yaml'), `version: ${version}\n`);
   assert.equal(test.read('access/views/a.rpz'), 'a\n');

@@ -19,6 +19,7 @@ export interface Scene {
   ): Promise<{ exitCode: number; code: string | undefined; notified: string[] }>;
 }
 
+/** @returns a host with an active first release; the driver notifies its workers */
 export async function scene(
   driver: LivingDriver,
   config: Partial<WorkerGroupConfig> = byConfig,

@@ -10,6 +10,7 @@ export function setLedger(file: StateFile<Ledger>, members: Members): void {
   file.write(ledgerWith(file.read(), members));
 }
 
+/** @returns the ledger with these members, which no owner has checked */
 export function ledgerWith(ledger: Ledger, members: Members): Ledger {
   return { ...ledger, ...members } as Ledger;
 }

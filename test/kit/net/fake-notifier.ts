@@ -8,6 +8,7 @@ export interface FakeNotifier extends Notifier {
   answer(state: 'sent' | 'failed'): void;
 }
 
+/** @returns a notifier that records its lines and reports them as sent, until `answer` sets another result */
 export function fakeNotifier(options: { readonly watchdogMs?: number } = {}): FakeNotifier {
   const notified: (readonly string[])[] = [];
   let state: 'sent' | 'failed' = 'sent';

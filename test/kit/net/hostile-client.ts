@@ -20,6 +20,7 @@ export async function hostileClient(url: string, text: string, from?: string): P
   return socket;
 }
 
+/** @returns open connections, each of which has sent the text */
 export async function hostileClients(url: string, text: string, count: number): Promise<Socket[]> {
   return Promise.all(Array.from({ length: count }, () => hostileClient(url, text)));
 }
@@ -36,6 +37,10 @@ export async function resetAfterFirstBytes(socket: Socket): Promise<void> {
   socket.resetAndDestroy();
 }
 
+/**
+ * @param path without its first slash
+ * @returns the text of a complete request
+ */
 export function getRequest(path: string): string {
   return `GET /${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
 }

@@ -16,6 +16,7 @@ interface Bench {
 
 export const nowMs = Date.UTC(2026, 10, 1);
 
+/** @returns a server with these responses and a source that reads from it. Its disposal closes both. */
 export async function bench(answer: Answer, limits: Partial<TransportLimits> = {}): Promise<Bench> {
   const server = await httpFixture(answer);
   const source = open(server.url, limits);
@@ -29,6 +30,7 @@ export async function bench(answer: Answer, limits: Partial<TransportLimits> = {
   };
 }
 
+/** @returns an HTTP source with a fake clock and the default limits, except for the given ones */
 export function open(url: string, limits: Partial<TransportLimits> = {}): RepositorySource {
   const clock = fakeClock({ nowMs });
   return openRepositorySource(url, {

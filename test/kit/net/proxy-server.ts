@@ -26,6 +26,7 @@ export interface ProxyAnswers {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
+/** @returns the listening proxy, with the request lines and credentials so far */
 export async function startProxy({ ports, refuse, silent, tls }: ProxyAnswers): Promise<ProxyServer> {
   const lines: string[] = [];
   const credentials: (string | undefined)[] = [];

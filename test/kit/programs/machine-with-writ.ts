@@ -20,6 +20,7 @@ export interface MachineWithWrit {
 
 export const serverUrl = 'http://127.0.0.1:8080/';
 
+/** Writes the files of an installed machine below the directory, with a root and without a release. */
 export function machineWithWrit(dir: TempDir): MachineWithWrit {
   const disk = machineDisk(dir.path);
   const place = (path: string): TempDir => ({

@@ -26,6 +26,7 @@ interface SquidRules {
 
 const helper = '/usr/lib/squid/basic_ncsa_auth';
 
+/** @returns the process after it accepts connections */
 export async function startSquid(rules: SquidRules): Promise<RunningSquid> {
   const port = await freePort();
   const dir = tempDir();

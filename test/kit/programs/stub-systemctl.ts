@@ -41,6 +41,10 @@ case $verb in
 esac
 `;
 
+/**
+ * Writes the script into the directory.
+ * @returns the PATH with it, and setters of units
+ */
 export function stubSystemctl(directory: string): StubSystemctl {
   writeFileSync(join(directory, 'systemctl'), program.replaceAll('DIR', directory), { mode: 0o755 });
   const jobs = join(directory, 'jobs');

@@ -76,10 +76,12 @@ export interface BundleFile {
   readonly executable?: boolean;
 }
 
+/** @returns the digest in the form of manifests */
 export function sha256(bytes: Uint8Array | string): Digest {
   return digestFromHex(createHash('sha256').update(bytes).digest('hex')) as Digest;
 }
 
+/** @returns the entry that a manifest has for this file */
 export function manifestFile({ path, content, executable = false }: BundleFile): ManifestFile {
   const bytes = Buffer.from(content);
   return { path, sizeBytes: bytes.length, digest: sha256(bytes), executable };

@@ -25,6 +25,7 @@ export function newKey(dir: TempDir, name: string, folder = 'keys'): PublicKey {
   return readPublicKey(dir.join(folder, `${name}.pub`));
 }
 
+/** @returns an unsigned proposal of the change by the keys of the sample repository */
 export function proposal(
   repository: SampleRepository,
   change: Partial<RootChange>,
@@ -52,6 +53,7 @@ export async function signedBy(
   return parseProposal(encodeProposal(signed.proposal));
 }
 
+/** Commits the proposal with the keys of the sample repository; does not wait for its lock. */
 export function commit(
   repository: SampleRepository,
   signed: Proposal,
@@ -69,6 +71,7 @@ export function commit(
   });
 }
 
+/** @returns the directory as one of unencrypted keys */
 export function keysAt(path: string): KeyDirectory {
   return { path, passphrases: noPassphrases };
 }

@@ -19,19 +19,26 @@ export function hostOf(repository: SampleRepository): RepositoryClient {
   return openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
 }
 
+/** @returns the version of each role after an unconditional refresh */
 export async function versionsOf(host: RepositoryClient): Promise<Record<string, number>> {
   const { roles } = await host.refresh({ conditional: 'no' });
   return Object.fromEntries(Object.entries(roles).map(([role, { version }]) => [role, version]));
 }
 
+/** @returns the proposal of the change with both signatures */
 export async function complete(repository: SampleRepository, change: Partial<RootChange>): Promise<Proposal> {
   return signedBy(repository, proposal(repository, change), both);
 }
 
+/** @returns the change that replaces the keys of snapshot and timestamp by new ones */
 export function replacingOnlineKeys(dir: TempDir): Pick<RootChange, 'replace'> {
   return { replace: [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')] };
 }
 
+/**
+ * Creates a key in the folder.
+ * @returns the replacement of the keys of one role by it
+ */
 export function replacing(dir: TempDir, role: 'targets' | 'snapshot' | 'timestamp', folder = 'keys') {
   return { role, keys: [newKey(dir, `${role}-2`, folder)] };
 }

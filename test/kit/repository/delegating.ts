@@ -9,6 +9,7 @@ import type { SampleRepository } from './sample-repository.js';
 
 export const dayMs = 86_400_000;
 
+/** @returns the state of the repository on disk */
 export function stateOf(repository: SampleRepository): RepositoryState {
   return readRepositoryState(layoutOf(repository.directory));
 }

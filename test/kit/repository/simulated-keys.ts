@@ -24,6 +24,7 @@ export function makeSuccessor(key: SimulatedKey): SimulatedKey {
   return makeKey(typeOf(key));
 }
 
+/** @returns keys that differ from each other */
 export function makeKeys(count: number, type: KeyType = 'ed25519'): SimulatedKey[] {
   return Array.from({ length: count }, () => makeKey(type));
 }

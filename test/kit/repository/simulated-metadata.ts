@@ -10,15 +10,21 @@ export type Loose = any;
 
 export const dayMs = 86_400_000;
 
+/** @returns the bytes of a metadata file, in a form that is not canonical */
 export function encodeEnvelope(signatures: readonly MetadataSignature[], signed: unknown): Buffer {
   // Not the canonical form: that leaves the line ends of PEM keys as they are, which is no JSON.
   return Buffer.from(JSON.stringify({ signatures, signed }));
 }
 
+/**
+ * @param ms epoch milliseconds
+ * @returns the time in the form of metadata, without a fraction of a second
+ */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
+/** @returns the common members of a signed part in version 1 */
 export function newSigned(type: string, expiresAtMs: number): Loose {
   return { _type: type, spec_version: '1.0.34', version: 1, expires: isoTime(expiresAtMs) };
 }

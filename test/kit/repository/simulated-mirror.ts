@@ -45,10 +45,12 @@ export function upload(files: ReadonlyMap<string, Buffer>, mirrors: readonly Sim
   for (const mirror of mirrors) for (const [path, bytes] of files) mirror.files.set(path, bytes);
 }
 
+/** @returns the error of a mirror that refuses connections */
 export function down(): WritError {
   return new WritError('SERVER_UNREACHABLE', 'nobody listens', { facts: { errno: 'ECONNREFUSED' } });
 }
 
+/** @returns the error of a mirror that asks for a retry after this time */
 export function busy(retryAfterMs: number): WritError {
   return new WritError('SERVER_BUSY', 'come back later', { facts: { retryAfterMs } });
 }

@@ -17,6 +17,7 @@ interface Bench {
   restart(): RepositoryClient;
 }
 
+/** @returns a client that has not refreshed; `restart` makes another one with the same store */
 export function bench(options: Partial<SimulatorOptions> = {}, limits?: MetadataLimits): Bench {
   const clock = fakeClock({ nowMs: startMs });
   const repository = new RepositorySimulator({ nowMs: startMs, ...options });
@@ -42,6 +43,7 @@ function recordWrites(store: TrustStore): TrustStore & { readonly writes: string
   };
 }
 
+/** @returns the trusted version of the role; undefined before the first refresh */
 export function version(
   client: RepositoryClient,
   role: 'root' | 'timestamp' | 'snapshot' | 'targets',

@@ -36,6 +36,7 @@ export async function bench(transport: Partial<TransportLimits> = {}): Promise<B
   return { clock, repository, store, a, b, client, upload: (...to) => upload(repository.files, to) };
 }
 
+/** @returns the trusted version of the role; undefined before the first refresh */
 export function version(
   client: RepositoryClient,
   role: 'root' | 'timestamp' | 'targets',
@@ -43,6 +44,7 @@ export function version(
   return client.status()?.roles[role]?.version;
 }
 
+/** @returns the mirror of a refresh, then each failed mirror with its error code */
 export async function refreshed(client: RepositoryClient): Promise<readonly [string, ...string[]]> {
   const { mirror, failures } = await client.refresh();
   return [mirror, ...failures.map((one) => `${one.mirror} ${one.error.code}`)];

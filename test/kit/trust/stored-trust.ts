@@ -24,6 +24,7 @@ export interface Host {
   [Symbol.dispose](): void;
 }
 
+/** @returns a host with an empty trust store; `boot` opens a client on it */
 export function host(): Host {
   const dir = tempDir();
   const trust = dir.join('trust');
@@ -58,6 +59,7 @@ export function host(): Host {
   };
 }
 
+/** @returns a host that has followed this number of root rotations, without recorded operations */
 export async function rotatedHost(rotations: number): Promise<Host> {
   const it = host();
   await it.boot().refresh();

@@ -43,6 +43,7 @@ export interface Trial {
   readonly paths: readonly string[];
 }
 
+/** @returns the end of a refresh by the client of Writ: trusted files, the error, and a result for each path */
 export async function ourVerdict({ before, served, nowMs, paths }: Trial): Promise<Verdict> {
   const store = memoryTrustStore(before.get('root') ?? Buffer.alloc(0));
   store.saveRoot(1, before.get('root') ?? Buffer.alloc(0));
@@ -71,6 +72,7 @@ export async function ourVerdict({ before, served, nowMs, paths }: Trial): Promi
   return { trusted, error, answers };
 }
 
+/** @returns the end of the same refresh by tuf-js */
 export async function theirVerdict({ before, served, nowMs, paths }: Trial): Promise<Verdict> {
   const stored = new Map(before);
   const client = tufJsInMemory({ stored, served, nowMs });

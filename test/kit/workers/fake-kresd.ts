@@ -38,12 +38,14 @@ const real6: Readonly<Record<string, string>> = {
   "require('ffi').C.kr_rules_reset()": '0',
 };
 
+/** @returns the text in the binary mode of kresd: its length in four bytes, then its bytes */
 export function kresdFrame(text: string): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(Buffer.byteLength(text));
   return Buffer.concat([length, Buffer.from(text)]);
 }
 
+/** Listens on the path until `close`. */
 export async function startFakeKresd(path: string, options: FakeKresdOptions = {}): Promise<FakeKresd> {
   const sockets = new Set<Socket>();
   let received = '';

@@ -38,6 +38,7 @@ export interface FakeLineOptions {
   readonly awayMs?: number;
 }
 
+/** Listens on the path until `close`. */
 export async function startFakeLineServer(path: string, options: FakeLineOptions): Promise<FakeLineServer> {
   const received: string[] = [];
   const sockets = new Set<Socket>();

@@ -13,6 +13,7 @@ export type FakeAnswer = string | Buffer | 'hang';
 
 export const xmlTrue = '<boolean>1</boolean>';
 
+/** @returns a fault, for `startFakeSupervisord` */
 export function xmlFault(code: number, text: string): string {
   const member = (name: string, value: string): string =>
     `<member>\n<name>${name}</name>\n<value>${value}</value>\n</member>\n`;
@@ -29,6 +30,7 @@ export interface FakeProcess {
   readonly spawnError?: string;
 }
 
+/** @returns a process as a struct of XML-RPC */
 export function xmlProcess(one: FakeProcess): string {
   const texts = {
     name: one.name,
@@ -44,10 +46,15 @@ export function xmlProcess(one: FakeProcess): string {
   return `<struct>\n${members.join('')}</struct>`;
 }
 
+/** @param values each in XML */
 export function xmlArray(values: readonly string[]): string {
   return `<array><data>\n${values.map((value) => `<value>${value}</value>\n`).join('')}</data></array>`;
 }
 
+/**
+ * Listens on the path until `close`, and records each call.
+ * @param answer the response to a method, in XML or as bytes; `hang` sends none
+ */
 export async function startFakeSupervisord(
   path: string,
   answer: (method: string, params: readonly string[]) => FakeAnswer,

@@ -17,6 +17,7 @@ export interface Setup extends AsyncDisposable {
   readonly codes: () => string[];
 }
 
+/** @returns an open driver of the group `access`, with the late answers and the codes of warnings so far */
 export async function setUp(
   dir: TempDir,
   overrides: Partial<DriverContext> = {},
@@ -42,6 +43,7 @@ export async function setUp(
   };
 }
 
+/** Waits until the driver lists exactly these workers, in this order. */
 export async function membersAre(driver: Driver, wanted: readonly string[]): Promise<void> {
   await until(async () => JSON.stringify(await driver.members()) === JSON.stringify(wanted));
 }

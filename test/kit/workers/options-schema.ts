@@ -2,6 +2,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { DriverKind } from '../../../src/workers/contract/driver.js';
 
+/** @returns a validator that accepts exactly the options of this driver */
 export function compileOptions({ name, properties, required }: DriverKind): ValidateFunction {
   // As the configuration does, which judges the bounds of durations itself.
   const ajv = new Ajv({ strict: true, allowUnionTypes: true, keywords: ['bounds'] });

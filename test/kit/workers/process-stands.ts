@@ -81,6 +81,7 @@ export function pidFileStand(
   };
 }
 
+/** @returns a stand with the workers `a` and `b`, which are not connected yet */
 export async function nativeStand(dir: TempDir): Promise<DriverStand> {
   const driver = driverOf({ native: 'app' }, driverContext({ runDirectory: dir.path }));
   await driver.open?.();

@@ -15,6 +15,10 @@ export interface RawWorker {
   end(): void;
 }
 
+/**
+ * Connects to the socket at the path.
+ * @returns a worker; `line` throws after the connection is closed
+ */
 export function rawWorker(path: string): RawWorker {
   const socket = createConnection({ path });
   const lines: string[] = [];

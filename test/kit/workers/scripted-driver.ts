@@ -20,6 +20,7 @@ export const confirms = (generation: number): Answer => ({ kind: 'confirmed', te
 export const refuses = (text: string) => (): Answer => ({ kind: 'refused', text });
 export const unreachable = (): Answer => ({ kind: 'unreachable', text: 'ECONNREFUSED' });
 
+/** @param workers the answer of each worker to a generation, by its name */
 export function scriptedDriver(
   workers: Record<string, (generation: number) => Answer>,
   verdictClass: VerdictClass = 'true',

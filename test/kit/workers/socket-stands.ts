@@ -41,6 +41,7 @@ async function socketStand(
   };
 }
 
+/** @returns an opener of stands with fake workers of this release of kresd */
 export function kresdStand(release: '5.6' | '6.4', command: string): StandRow['open'] {
   return (dir) =>
     socketStand(
@@ -55,6 +56,7 @@ export function kresdStand(release: '5.6' | '6.4', command: string): StandRow['o
     );
 }
 
+/** @returns an opener of stands with daemons of a text protocol */
 export function lineStand(options: object): StandRow['open'] {
   return (dir) =>
     socketStand(dir, driverOf({ line: dir.join('*.sock'), send: 'reload', ...options }), (path, state) =>
@@ -65,6 +67,7 @@ export function lineStand(options: object): StandRow['open'] {
     );
 }
 
+/** @returns an opener of stands with daemons that are notified by HTTP */
 export function httpStand(options: object): StandRow['open'] {
   return (dir) =>
     socketStand(

@@ -6,6 +6,7 @@ import { driverContext } from './driver-context.js';
 export const running = { state: 20, stateName: 'RUNNING', pid: 100 };
 export const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
 
+/** @param options those of the driver besides its socket */
 export function driverOf(
   socket: string,
   options: object = { group: 'web', signal: 'HUP' },

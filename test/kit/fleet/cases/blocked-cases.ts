@@ -11,6 +11,7 @@ import { assertRecount } from '../assert-recount.js';
 import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 import { takeBack } from '../store-before.js';
 
+/** Registers the cases for one kind of store. */
 export function blockedCases(newLocation: NewLocation): void {
   describe('hosts that are blocked', () => {
     it('are counted and found while they say so, also those that said it to the version before', async () => {

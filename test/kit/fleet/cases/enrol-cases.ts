@@ -23,6 +23,7 @@ const statesOf = async (bench: FleetBench): Promise<string[]> =>
     .map(({ state }) => state)
     .sort();
 
+/** Registers the cases for one kind of store. */
 export function enrolCases(newLocation: NewLocation): void {
   describe('enrolment', () => {
     it('takes a use, writes the host with its labels, and answers a lost answer again', async () => {

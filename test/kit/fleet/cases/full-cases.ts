@@ -47,6 +47,7 @@ async function writesOf(bench: FleetBench, url: string): Promise<readonly Write[
   ];
 }
 
+/** Registers the cases for one kind of store. */
 export function fullCases(newLocation: NewLocation): void {
   describe('a store that cannot be written', () => {
     it('makes every write an answer that says when to try again, and takes each once there is space', async () => {

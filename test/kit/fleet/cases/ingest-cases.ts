@@ -6,6 +6,7 @@ import { storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
 import { type BenchHost, bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 import { accepted, ingestOf, scenesAt } from './ingest-scene.js';
 
+/** Registers the cases for one kind of store. */
 export function ingestCases(newLocation: NewLocation): void {
   const within = scenesAt(newLocation);
 

@@ -24,6 +24,7 @@ function queriesOf({ store, clock }: FleetBench) {
   return createFleetQueries(store.db, store.fleetId, clock);
 }
 
+/** Registers the cases for one kind of store. */
 export function intervalCases(newLocation: NewLocation): void {
   const release = (serial: number) => ({ bundle: 'dns', channel: 'stable', serial });
 

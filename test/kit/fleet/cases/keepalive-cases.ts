@@ -9,6 +9,7 @@ import { RowWriter } from '../../../../src/fleet/store/write-rows.js';
 import { type NewLocation, reportOf, send } from '../fleet-bench.js';
 import { accepted, ingestOf, scenesAt } from './ingest-scene.js';
 
+/** Registers the cases for one kind of store. */
 export function keepaliveCases(newLocation: NewLocation): void {
   const within = scenesAt(newLocation);
 

@@ -49,6 +49,7 @@ export async function countsWhatIsBeingWritten(location: string): Promise<void> 
   await newer.close();
 }
 
+/** Registers the cases for one kind of store. */
 export function newerCases(newLocation: NewLocation): void {
   describe('a server of an older version', () => {
     it('writes nothing once a newer one has the store, and is told', async () => {

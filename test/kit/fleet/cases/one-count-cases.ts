@@ -55,6 +55,7 @@ async function scene(newLocation: NewLocation) {
   };
 }
 
+/** Registers the cases for one kind of store. */
 export function oneCountCases(newLocation: NewLocation): void {
   describe('a host that reported a release', () => {
     it('is in one state in every count, list and sentence', async () => {

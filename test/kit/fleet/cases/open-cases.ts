@@ -15,6 +15,7 @@ import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet
 import { takeBack } from '../store-before.js';
 import { ingestOf } from './ingest-scene.js';
 
+/** Registers the cases for one kind of store. */
 export function openCases(newLocation: NewLocation): void {
   const options = { clock: fakeClock(), log: silentLog() };
 

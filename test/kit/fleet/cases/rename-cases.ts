@@ -5,6 +5,7 @@ import { approveHost } from '../../../../src/fleet/hosts/change-host.js';
 import { type NewLocation, reportOf, send } from '../fleet-bench.js';
 import { accepted, ingestOf, type Scene, scenesAt } from './ingest-scene.js';
 
+/** Registers the cases for one kind of store. */
 export function renameCases(newLocation: NewLocation): void {
   const within = scenesAt(newLocation);
 

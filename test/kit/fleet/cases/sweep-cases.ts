@@ -12,6 +12,7 @@ import { fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js'
 
 const dayMs = 86_400_000;
 
+/** Registers the cases for one kind of store. */
 export function sweepCases(newLocation: NewLocation): void {
   describe('sweeps', () => {
     it('are one server at a time, until its lease ends', async () => {

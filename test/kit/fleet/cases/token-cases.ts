@@ -14,6 +14,7 @@ import { rejectsCode } from '../../assert/assert-code.js';
 import { fakeClock } from '../../clock/fake-clock.js';
 import { fleetBench, type NewLocation } from '../fleet-bench.js';
 
+/** Registers the cases for one kind of store. */
 export function tokenCases(newLocation: NewLocation): void {
   describe('tokens', () => {
     it('keep their newest hundred sessions: who signs in without end fills nothing', async () => {

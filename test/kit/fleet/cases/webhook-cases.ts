@@ -19,6 +19,7 @@ const silent = summaryWith({
 const told = ({ bodies }: Receiver): string[] =>
   bodies.flatMap(({ alerts }) => alerts.map(({ status, labels }) => `${status} ${labels['alertname']}`));
 
+/** Registers the cases for one kind of store. */
 export function webhookCases(newLocation: NewLocation): void {
   describe('a webhook', () => {
     it('is told once what began and once that it ended, as Alertmanager tells it', async () => {
