@@ -121,7 +121,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** @throws WritError USAGE */
+/** @throws WritError USAGE for a directory without the metadata of a repository */
 export function requireRepository(repository: string): void {
   const metadata = statSync(join(repository, 'metadata'), { throwIfNoEntry: false });
   if (metadata?.isDirectory()) return;

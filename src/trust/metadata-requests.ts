@@ -59,7 +59,10 @@ export function createRequester(source: RepositorySource, signal: AbortSignal | 
 
 export type FoundMetadata = Extract<FetchVerdict, { kind: 'found' }>;
 
-/** @throws WritError METADATA_MISSING */
+/**
+ * @returns the found file
+ * @throws WritError METADATA_MISSING where the server does not have it
+ */
 export function requireFound(verdict: FetchVerdict, role: string, name: string): FoundMetadata {
   if (verdict.kind === 'found') return verdict;
   const { redirectedTo } = verdict.kind === 'absent' ? verdict : {};

@@ -13,7 +13,10 @@ import { matchesChoice, type RefusalChoice } from '../state/refusal-rules.js';
 import { removeChosenRefusals } from '../state/refusals.js';
 import { dropBlockedRestore } from '../state/restore-memory.js';
 
-/** @throws WritError as pause */
+/**
+ * Begins a pause, or changes the end and the reason of the present one, and records that in the history.
+ * @throws WritError as pause
+ */
 export function handlePause(host: Host, request: PauseRequest): PauseResult {
   const result = pause(host, request);
   const { pause: begun } = result;

@@ -15,7 +15,11 @@ import type { CycleRequest } from './cycle-request.js';
 
 const changeRetry = ledgerSection('retryAfterUntilMs');
 
-/** @throws WritError every code of trust and transport */
+/**
+ * Runs the step `refresh`: updates the trusted metadata from the first mirror that has it. With `force`, the request
+ * is unconditional.
+ * @throws WritError every code of trust and transport
+ */
 export async function refreshTrust(job: Job, { force, signal }: CycleRequest): Promise<void> {
   await job.progress.step('refresh', async () => {
     const refreshed = await askRepository(job, { conditional: force === 'yes' ? 'no' : 'yes', signal });

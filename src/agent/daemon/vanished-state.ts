@@ -10,7 +10,10 @@ export function isStateVanished({ stateMark }: Pick<Host, 'stateMark'>): boolean
   return stateMark?.findVanished() !== undefined;
 }
 
-/** @throws WritError STATE_VANISHED */
+/**
+ * Compares the state directory with the one that this process opened.
+ * @throws WritError STATE_VANISHED where it is not the same any more
+ */
 export function requireState({ stateMark }: Pick<Host, 'stateMark'>): void {
   const vanished = stateMark?.renew();
   if (vanished !== undefined) throw vanished;

@@ -12,7 +12,11 @@ export function roleFlag(text: string): TopLevelRole {
   throw new InvalidArgumentError(`A role of the root is wanted: ${topLevelRoles.join(', ')}.`);
 }
 
-/** @throws WritError USAGE, KEY_UNREADABLE */
+/**
+ * @param text the value of a flag, as `ROLE=FILE,FILE`
+ * @returns the role and the public keys in its files
+ * @throws WritError USAGE, KEY_UNREADABLE
+ */
 export function roleKeys(
   text: string,
   { at }: Pick<CommandContext, 'at'>,

@@ -20,7 +20,10 @@ export interface HealthResult extends HostHealth, Pick<StatusReport, 'host' | 'a
   readonly generation?: number;
 }
 
-/** @throws WritError MESSAGE_MALFORMED for any other request */
+/**
+ * @returns a request that changes nothing
+ * @throws WritError MESSAGE_MALFORMED for any other request
+ */
 export function parseReadRequest({ type }: SocketMessage): ReadRequest {
   const known = requests.find((one) => one === type);
   if (known !== undefined) return { type: known };

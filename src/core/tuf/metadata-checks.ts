@@ -124,7 +124,10 @@ export function isNamedBy(meta: MetaFile, file: ParsedFile<'snapshot' | 'targets
   return meta.version === file.signed.version && digestMismatch(meta, file.bytes) === undefined;
 }
 
-/** @throws WritError METADATA_MIX */
+/**
+ * @param meta the entry of the file in the metadata that lists it
+ * @throws WritError METADATA_MIX when the file has another version
+ */
 export function requireVersion(role: string, meta: MetaFile, actual: number): void {
   // Mix-and-match attack: parts of two publishes, each with valid signatures, would combine to a policy that was never published.
   if (actual !== meta.version)

@@ -14,7 +14,10 @@ import { type AuditedChange, requireToken } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
 import { type CountedHost, countedColumns } from './host-counters.js';
 
-/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY if concurrent changes made each attempt fail */
+/**
+ * Changes a waiting host to accepted, with its counters and an audit entry. Does nothing for an accepted host.
+ * @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY if concurrent changes made each attempt fail
+ */
 export async function approveHost(
   db: Kysely<Tables>,
   keyId: string,

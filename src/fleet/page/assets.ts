@@ -20,7 +20,10 @@ export interface Assets {
 
 const maxAssetBytes = 100_000;
 
-/** @throws INTERNAL if a file of the build is missing */
+/**
+ * @returns the style, script and icon of the pages, by addresses that change with their content
+ * @throws INTERNAL if a file of the build is missing
+ */
 export function readAssets(): Assets {
   const style = readAsset(new URL('./page.css', import.meta.url), 'text/css; charset=utf-8');
   const script = readAsset(new URL('./live.js', import.meta.url), 'text/javascript; charset=utf-8');

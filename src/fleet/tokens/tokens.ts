@@ -85,7 +85,10 @@ export async function revokeToken(
   });
 }
 
-/** @throws FLEET_TOKEN_UNKNOWN */
+/**
+ * @returns when the token was revoked, in epoch milliseconds; 0: not yet
+ * @throws FLEET_TOKEN_UNKNOWN
+ */
 export async function requireToken(
   db: Kysely<Tables>,
   id: string,

@@ -14,7 +14,10 @@ import { sizeText } from '../../core/size-text.js';
 import { diskError } from './durable-fs.js';
 import { mountOf, readMountPoints } from './mount-points.js';
 
-/** @throws WritError DISK_* when the file system does not answer */
+/**
+ * @returns the free bytes and inodes of the file system at `path`
+ * @throws WritError DISK_* when the file system does not answer
+ */
 export function readFreeSpace(path: string): FreeSpace {
   try {
     const { bavail, bsize, blocks, ffree, files } = fs.statfsSync(path);

@@ -40,7 +40,10 @@ export function encodeProposal({ root, baseDigest, chain }: Proposal): Buffer {
   return Buffer.from(`${JSON.stringify(file)}\n`, 'utf8');
 }
 
-/** @throws WritError PROPOSAL_MALFORMED */
+/**
+ * @returns the proposal; its signatures are not verified
+ * @throws WritError PROPOSAL_MALFORMED
+ */
 export function parseProposal(bytes: Uint8Array): Proposal {
   const json = parseStrictJson(bytes);
   if (json.kind === 'refused') throw malformed(`${json.reason} at ${json.offset}`);

@@ -50,7 +50,10 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
   return { base, proposal: { root, baseDigest: rootDigest(base), chain: roots } };
 }
 
-/** @throws WritError USAGE when the file exists, DISK_* */
+/**
+ * Writes the proposal into a new file.
+ * @throws WritError USAGE when the file exists, because it may contain signatures; DISK_*
+ */
 export function writeNewProposal(path: string, proposal: Proposal, durableFs: DurableFs): void {
   if (fs.existsSync(path)) {
     throw new WritError('USAGE', `${path} exists, and may contain signatures`, {

@@ -55,7 +55,10 @@ export async function openOnlineSigners(repository: string, keys: KeyDirectory):
 /** The signers, or the roles with missing keys. */
 export type OnlineKeys = { readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] };
 
-/** @throws WritError KEY_UNREADABLE, PASSPHRASE_* */
+/**
+ * @returns the signers of snapshot and timestamp, or the roles without enough available keys
+ * @throws WritError KEY_UNREADABLE, PASSPHRASE_*
+ */
 export async function findOnlineSigners(keys: KeyDirectory, { live }: RepositoryState): Promise<OnlineKeys> {
   const snapshot = await openKeysOf(keys, holderOf(live.root.signed, 'snapshot'));
   const timestamp = await openKeysOf(keys, holderOf(live.root.signed, 'timestamp'));

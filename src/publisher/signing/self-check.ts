@@ -63,7 +63,11 @@ interface NextFiles {
   readonly clock: Clock;
 }
 
-/** @throws WritError REPOSITORY_INVALID; its fact `clientCode` is the code of the client's error */
+/**
+ * Refreshes from the new files before they are published, as hosts would, so that no release is published that hosts
+ * refuse.
+ * @throws WritError REPOSITORY_INVALID; its fact `clientCode` is the code of the client's error
+ */
 export async function verifyAsClient({ state, timestamp, snapshot, next, clock }: NextFiles): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', timestamp]]);
   if (snapshot !== undefined)

@@ -26,7 +26,10 @@ export interface DelegationRequest {
 const reserved: readonly string[] = ['root', 'timestamp', 'snapshot', 'targets', 'mirrors', 'role'];
 const roleName = /^[a-z][a-z0-9-]{0,62}$/;
 
-/** @throws WritError DELEGATION_REFUSED, USAGE */
+/**
+ * @param role the name of a team's new role
+ * @throws WritError DELEGATION_REFUSED for a reserved or invalid name, or one that another role delegates
+ */
 export function requireName({ delegated, targets }: RepositoryState, role: string): void {
   if (!roleName.test(role) || reserved.includes(role)) {
     const hint =
@@ -44,7 +47,11 @@ export function requireName({ delegated, targets }: RepositoryState, role: strin
   throw refused(`${other.name} delegates to ${role} too`, { role, by: [targets.name, other.name] });
 }
 
-/** @throws WritError DELEGATION_REFUSED, USAGE */
+/**
+ * Checks the keys and the threshold of a team's role. New keys of the root and of the online roles are refused: root
+ * keys stay offline, and a thief of the server could sign for the team.
+ * @throws WritError DELEGATION_REFUSED; USAGE without a key, or for a threshold that the keys cannot reach
+ */
 export function requireKeys(
   { live }: RepositoryState,
   { name, keyids, threshold }: DelegatedRole,
@@ -83,7 +90,10 @@ function canMatch(pattern: string): boolean {
   return patternsOverlap(pattern, anyTarget) && segments.every((segment) => !/^[._-]/.test(segment));
 }
 
-/** @throws WritError DELEGATION_REFUSED, USAGE */
+/**
+ * Checks the patterns of paths that a team's role may list.
+ * @throws WritError DELEGATION_REFUSED; USAGE without a pattern
+ */
 export function requirePaths({ targets }: RepositoryState, role: DelegatedRole): void {
   const paths = role.paths ?? [];
   if (paths.length === 0) {

@@ -22,7 +22,10 @@ export const expectProperties = {
 
 export type ExpectOptions = OptionsOf<typeof expectProperties, never>;
 
-/** @throws WritError CONFIG_INVALID */
+/**
+ * @returns the test of an answer by `expect` or `expectMatch`, of which only one may be set
+ * @throws WritError CONFIG_INVALID
+ */
 export function createExpectation({ expect, expectMatch }: ExpectOptions): Expectation {
   if (expect !== undefined && expectMatch !== undefined)
     throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: give one of them');
