@@ -1,39 +1,39 @@
-// A life of two days in minutes: whatever happens to the host, the rules hold and nothing grows; and the same life with a
-// leak planted in it is found out. `npm run life` is the one with other seeds.
+// Simulates two days of a host in minutes: whatever event happens, the rules hold and nothing grows. The same simulation with
+// a planted leak must find it. `npm run life` runs it with other seeds.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sampleSize } from '../../kit/assert/sample.js';
 import { testSeed } from '../../kit/assert/seeded.js';
-import { live } from './life.js';
-import { leaks, type Measured } from './life-meters.js';
+import { leaks, type Measured } from './leak-meters.js';
 import { type Plant, planted } from './planted-leaks.js';
+import { simulateHost } from './simulate-host.js';
 
 const isSample = sampleSize() !== undefined;
 const hours = sampleSize() ?? 48;
-/** Long enough that 10 kB a poll are more than what a life gets used to. */
+/** Long enough that 10 kB a poll exceed the growth of the first hours. */
 const leakingHours: Readonly<Record<Plant, number>> = { descriptor: 4, memory: 16 };
 const plants: readonly Plant[] = isSample ? ['descriptor'] : ['descriptor', 'memory'];
 
-describe('the life of a host by chance', () => {
-  it('holds every rule, and leaves nothing behind', async (test) => {
-    const end = await live({ seed: testSeed(), hours });
+describe('the simulation of a host with random events', () => {
+  it('holds every rule and leaks nothing over two days', async (test) => {
+    const end = await simulateHost({ seed: testSeed(), hours });
     const shown = ['events', 'polls', 'pulls', 'kills', 'requests'].map(
       (name) => `${end.counts.get(name) ?? 0} ${name}`,
     );
     test.diagnostic(`${hours} virtual hours in ${Math.round(end.seconds)} s: ${shown.join(', ')}`);
     assert.deepEqual(end.violations, []);
-    // In the first hours things still get their sizes.
+    // Caches and tables still fill in the first hours.
     assert.deepEqual(isSample ? end.leaks.filter(({ meter }) => meter === 'descriptors') : end.leaks, []);
     assert.equal(end.counts.get('calms'), hours);
     assert.ok((end.counts.get('polls') ?? 0) > 10 * hours);
   });
 
   for (const plant of plants) {
-    it(`is found to leak where ${plant} is lost at each poll`, async () => {
+    it(`reports a leak when each poll leaks ${plant}`, async () => {
       const leak = planted[plant]();
       try {
-        const end = await live({
-          ...{ seed: testSeed(), hours: leakingHours[plant], only: 'look', leak: leak.act },
+        const end = await simulateHost({
+          ...{ seed: testSeed(), hours: leakingHours[plant], only: 'queries that only read', leak: leak.act },
         });
         assert.deepEqual(end.violations, []);
         const meter = plant === 'memory' ? 'bytes' : 'descriptors';
@@ -48,7 +48,7 @@ describe('the life of a host by chance', () => {
   }
 });
 
-describe('the judgement of what grows', () => {
+describe('the leak detector', () => {
   const measured: Measured = {
     ...{ descriptors: 30, timers: 0, sleepers: 5, listeners: 6 },
     ...{ bytes: 100_000_000, entries: 130 },
@@ -57,7 +57,7 @@ describe('the judgement of what grows', () => {
     Array.from({ length: 48 }, (_, hour) => ({ ...measured, [meter]: measured[meter] + hour * each }));
   const metersOf = (series: readonly Measured[]): string[] => leaks(series).map(({ meter }) => meter);
 
-  it('takes no notice of what is flat, of one peak, and of the first quarter', () => {
+  it('ignores a flat series, one peak, and growth in the first quarter', () => {
     const flat = grownBy('bytes', 0);
     assert.deepEqual(metersOf(flat), []);
     assert.deepEqual(metersOf(flat.with(40, { ...measured, descriptors: 900 })), []);
@@ -65,7 +65,7 @@ describe('the judgement of what grows', () => {
     assert.deepEqual(metersOf(settles), []);
   });
 
-  it('takes no notice of one step, whenever it comes', () => {
+  it('ignores a single step at any hour', () => {
     for (let at = 0; at < 48; at++) {
       const stepped = grownBy('bytes', 0).map((one, hour) =>
         hour < at ? one : { ...one, bytes: one.bytes + 1_700_000 },
@@ -74,7 +74,7 @@ describe('the judgement of what grows', () => {
     }
   });
 
-  it('finds two steps of a descriptor, one in each half of the time that is judged', () => {
+  it('finds two steps of a descriptor, one in each of the last two quarters', () => {
     const flat = grownBy('descriptors', 0);
     const stepped = flat.map((one, hour) => ({
       ...one,

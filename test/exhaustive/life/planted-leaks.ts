@@ -1,4 +1,4 @@
-// Leaks that are small and as real ones are: one descriptor, or 10 kB of memory, each time. What is planted is taken out again.
+// Small leaks like real ones: one descriptor, or 10 kB of memory, at each call. `end` releases them.
 import * as fs from 'node:fs';
 
 export interface PlantedLeak {

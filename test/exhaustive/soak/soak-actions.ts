@@ -1,6 +1,7 @@
-// What a soak does, each a seeded choice of the moment: the table of actions, and the choice of one by its weight.
-import { calm, damageKept, damagePolicy, repairCommand } from './soak-mending.js';
-import { fillDisk, killAgent, killServer, spoilWay, stepClock } from './soak-power.js';
+// The table of a soak's actions, and the seeded choice of the next action by its weight.
+
+import { breakConnection, fillDisk, killAgent, killServer, stepClock } from './soak-faults.js';
+import { damagePolicy, damageRetainedFiles, endFaults, repairCommand } from './soak-repair.js';
 import {
   pick,
   publish,
@@ -23,17 +24,17 @@ const actions: readonly Action[] = [
   { name: 'publish', weight: 8, act: (world) => publish(world, world.random.pick(bundleNames), 'good') },
   { name: 'publish both bundles', weight: 4, act: publishBoth },
   {
-    name: 'publish what a check refuses',
+    name: 'publish a release that a check refuses',
     weight: 2,
     act: (world) => publish(world, world.random.pick(bundleNames), 'refused'),
   },
-  { name: 'publish what a worker refuses', weight: 3, act: publishNacked },
+  { name: 'publish a release that a worker refuses', weight: 3, act: publishNacked },
   { name: 'withdraw', weight: 3, act: withdraw },
   { name: 'rotate the root', weight: 2, act: rotate },
   {
     name: 'collect in the repository',
     weight: 1,
-    act: async (world) => world.story.count('files collected', await world.repository.collect()),
+    act: async (world) => world.log.count('files collected', await world.repository.collect()),
   },
   { name: 'pull', weight: 4, act: async (world) => void (await pick(world).writ('pull')) },
   { name: 'pull --force', weight: 3, act: async (world) => void (await pick(world).writ('pull', '--force')) },
@@ -45,22 +46,22 @@ const actions: readonly Action[] = [
     weight: 2,
     act: (world) => pick(world).users.kill(world.random.pick(['native', 'daemon'])),
   },
-  { name: 'spoil the way', weight: 4, act: spoilWay },
+  { name: 'break the connection', weight: 4, act: breakConnection },
   { name: 'step the clock', weight: 3, act: stepClock },
   { name: 'fill the disk', weight: 4, act: fillDisk },
   { name: 'damage the active policy', weight: 5, act: damagePolicy },
-  { name: 'damage what is kept', weight: 4, act: damageKept },
+  { name: 'damage retained files', weight: 4, act: damageRetainedFiles },
   {
     name: 'verify --repair',
     weight: 2,
     act: async (world) => void (await pick(world).writ(...repairCommand)),
   },
-  { name: 'calm', weight: 3, act: calm },
+  { name: 'end every fault', weight: 3, act: endFaults },
 ];
 
 /**
- * @param only part of the name of what may be chosen
- * @returns an action by its weight
+ * @param only part of the names of the actions to choose from
+ * @returns an action, chosen by its weight
  */
 export function chooseAction(world: SoakWorld, only: string): Action {
   const some = actions.filter(({ name }) => name.includes(only));
@@ -70,5 +71,5 @@ export function chooseAction(world: SoakWorld, only: string): Action {
     left -= action.weight;
     if (left < 0) return action;
   }
-  throw new RangeError(`no action is called ${only}`);
+  throw new RangeError(`no action matches ${only}`);
 }

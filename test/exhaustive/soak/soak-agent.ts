@@ -1,26 +1,26 @@
-// The agent of a host in a soak, as a real process: started, killed, started again when it may have ended, and what it
-// has logged and how large it has become. Judges only the end of the process and INTERNAL in its log.
+// The agent process of a soak host: starts, kills and restarts it, reads its log and measures its size. Reports as violations
+// only an unexpected exit and INTERNAL in the log.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SoakProcess } from './soak-processes.js';
-import type { HostPlaces } from './world/host-places.js';
+import type { HostFiles } from './world/host-files.js';
 import type { SoakWorld } from './world/soak-world.js';
 
 const startTimeoutMs = 60_000;
 
 export interface AgentOf {
   readonly world: SoakWorld;
-  readonly places: HostPlaces;
-  /** The host's disk is made to fail: then an agent may end by itself. */
+  readonly places: HostFiles;
+  /** Whether the host's disk fails on purpose: an agent may then exit by itself. */
   hasBrokenDisk(): boolean;
-  /** Something has happened after which what nobody was told may go back. */
+  /** Notes a fault after which a release that no pull has acknowledged may be replaced by an older one. */
   noteUnrest(): void;
 }
 
 export class SoakAgent {
   process: SoakProcess | undefined;
-  /** It was ended on purpose, or is about to be. */
+  /** True when the driver has ended the agent, or is about to. */
   mayEnd = false;
   readonly #of: AgentOf;
   #logRead = 0;
@@ -34,7 +34,7 @@ export class SoakAgent {
   }
 
   async start(): Promise<void> {
-    const { processes, story } = this.#of.world;
+    const { processes, log } = this.#of.world;
     this.mayEnd = false;
     const from = fs.statSync(this.#of.places.log).size;
     const agent = processes.start({
@@ -44,11 +44,11 @@ export class SoakAgent {
       stderrFile: this.#of.places.log,
     });
     this.process = agent;
-    story.count('starts of an agent');
+    log.count('starts of an agent');
     const deadlineMs = performance.now() + startTimeoutMs;
     while (agent.isRunning() && !this.#logHas('"state":"run"', from)) {
       if (performance.now() > deadlineMs) {
-        story.violate(`${this.#of.places.name}: the agent is not ready after ${startTimeoutMs / 1000} s`);
+        log.violate(`${this.#of.places.name}: the agent is not ready after ${startTimeoutMs / 1000} s`);
         return;
       }
       await sleep(20);
@@ -60,33 +60,31 @@ export class SoakAgent {
     this.mayEnd = true;
     this.process?.kill('SIGKILL');
     this.#of.noteUnrest();
-    this.#of.world.story.count('kills');
-    this.#of.world.story.count('kills of an agent');
+    this.#of.world.log.count('kills');
+    this.#of.world.log.count('kills of an agent');
   }
 
-  /** The agent runs afterwards, or it is said why it may not. */
+  /** Restarts the agent until it runs. An exit without an excuse is a violation. */
   async ensure(): Promise<void> {
-    const { story } = this.#of.world;
+    const { log } = this.#of.world;
     for (let tries = 0; tries < 20; tries++) {
-      // One that was killed a moment ago still looks as if it ran.
+      // A process that was killed just now still counts as running.
       if (this.isRunning() && !this.mayEnd) return;
       const exitCode = await this.process?.ended;
       const wasAsked = this.mayEnd || this.process === undefined;
-      // 6: a pull that was asked for by hand holds the lock; 1: nothing can be written.
+      // Exit code 6: a pull of an operator holds the job lock. 1: the disk cannot be written.
       const mayEnd = wasAsked || exitCode === 6 || (exitCode === 1 && this.#of.hasBrokenDisk());
       if (!mayEnd)
-        story.violate(
-          `${this.#of.places.name}: the agent ended by itself with ${exitCode}: ${this.#logEnd()}`,
-        );
+        log.violate(`${this.#of.places.name}: the agent ended by itself with ${exitCode}: ${this.#logEnd()}`);
       if (!wasAsked) {
-        story.count(`agent ended by itself with ${exitCode}, excused`);
+        log.count(`agent ended by itself with ${exitCode}, excused`);
         await sleep(500);
       }
-      if (story.violations.length > 0) return;
+      if (log.violations.length > 0) return;
       await this.start();
     }
     if (!this.#of.hasBrokenDisk())
-      story.violate(`${this.#of.places.name}: the agent does not stay up: ${this.#logEnd()}`);
+      log.violate(`${this.#of.places.name}: the agent does not keep running: ${this.#logEnd()}`);
   }
 
   #logHas(text: string, from: number): boolean {
@@ -103,26 +101,25 @@ export class SoakAgent {
       .slice(0, 1500);
   }
 
-  /** Reads what the agent has logged since, and counts what happened. */
+  /** Reads new lines of the log and counts the events in them. */
   readLog(): void {
-    const { story } = this.#of.world;
+    const { log } = this.#of.world;
     const bytes = fs.readFileSync(this.#of.places.log).subarray(this.#logRead);
-    const whole = bytes.lastIndexOf('\n') + 1;
-    this.#logRead += whole;
-    for (const text of bytes.toString('utf8', 0, whole).split('\n')) {
-      if (text.includes('"code":"INTERNAL"'))
-        story.violate(`${this.#of.places.name}: ${text.slice(0, 2000)}`);
+    const completeBytes = bytes.lastIndexOf('\n') + 1;
+    this.#logRead += completeBytes;
+    for (const text of bytes.toString('utf8', 0, completeBytes).split('\n')) {
+      if (text.includes('"code":"INTERNAL"')) log.violate(`${this.#of.places.name}: ${text.slice(0, 2000)}`);
       const result = /"trigger":"(recovery|repair|rollback)","outcome":"([a-z-]+)"/.exec(text);
       if (result === null || !text.includes('"msg":"cycle ended"')) continue;
       const name = { recovery: 'recoveries', repair: 'repairs', rollback: 'rollbacks' }[result[1] ?? ''];
-      story.count(name ?? 'other');
-      story.count(`${name}: ${result[2]}`);
+      log.count(name ?? 'other');
+      log.count(`${name}: ${result[2]}`);
       this.#of.noteUnrest();
     }
   }
 
-  /** The swap is in flight: a crash now is what recovery is for. @returns false when none came in time */
-  async untilSwap(timeoutMs: number): Promise<boolean> {
+  /** Waits until the journal of a swap exists, so that a crash needs recovery. @returns false after the timeout */
+  async waitForSwap(timeoutMs: number): Promise<boolean> {
     const journal = join(this.#of.places.state, 'journal.json');
     const untilMs = performance.now() + timeoutMs;
     while (performance.now() < untilMs) {
@@ -133,15 +130,15 @@ export class SoakAgent {
   }
 
   measure(): void {
-    const { story } = this.#of.world;
+    const { log } = this.#of.world;
     if (this.process === undefined || !this.isRunning()) return;
     try {
       const status = fs.readFileSync(`/proc/${this.process.pid}/status`, 'utf8');
       const kilobytes = Number(/VmRSS:\s+([0-9]+)/.exec(status)?.[1] ?? 0);
-      story.measure('resident memory of an agent in MB', kilobytes / 1000);
-      story.measure('descriptors of an agent', fs.readdirSync(`/proc/${this.process.pid}/fd`).length);
+      log.measure('resident memory of an agent in MB', kilobytes / 1000);
+      log.measure('descriptors of an agent', fs.readdirSync(`/proc/${this.process.pid}/fd`).length);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }

@@ -1,4 +1,4 @@
-// The commands of a soak over an agent's socket: what is asked for a command line, the answer, and its line in the story.
+// Commands of a soak over an agent's socket: the request of a command line, the response, and its summary in the event log.
 
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { ControlAnswer, ControlRequest } from '../../../src/core/protocol/control-protocol.js';
@@ -30,7 +30,7 @@ export async function askOnce(
   let last: ControlAnswer | undefined;
   const answers = askAgent({
     socketPath,
-    // It runs as we do.
+    // The agent has the same user as this process.
     state: '/nonexistent',
     request,
     version: writVersion,
@@ -41,7 +41,7 @@ export async function askOnce(
     signal: AbortSignal.timeout(timeoutMs),
   });
   for await (const answer of answers) last = answer;
-  if (last === undefined) throw new Error('the agent answered nothing');
+  if (last === undefined) throw new Error('the agent sent no response');
   return last;
 }
 
@@ -54,7 +54,7 @@ export function parseJson(text: string): Record<string, unknown> | undefined {
 }
 
 export function summary(json: Record<string, unknown> | undefined): string {
-  if (json === undefined) return 'without an answer';
+  if (json === undefined) return 'without a response';
   const { outcome, code, problems, bundles, generation } = json as Partial<CycleResult> & { code?: string };
   const codes = [...(problems ?? []).map((one) => one.code), ...(code === undefined ? [] : [code])];
   const serials = (bundles ?? []).map?.(

@@ -1,5 +1,5 @@
-// Damage to what lies on a host's disk, done as bit rot, a careless hand or a bad disk does it. Every damaged tree is
-// told to the readers first. Owns the harm; how it must heal is the actions' to say.
+// Damages files on a host's disk, as bit rot, an operator's mistake or a bad disk does. Records each damaged tree for the
+// readers before it damages it. Owns the damage; soak-repair.ts requires its repair.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Seeded } from '../../kit/assert/seeded.js';
@@ -8,7 +8,7 @@ import type { SoakHost } from './world/soak-host.js';
 
 type Harm = (path: string, random: Seeded) => void;
 
-/** A file that is still one, or none at all. */
+/** Damages that leave a regular file, or none. */
 const fileHarms: Readonly<Record<string, Harm>> = {
   'a bit turned': (path, random) => {
     const bytes = fs.readFileSync(path);
@@ -53,7 +53,7 @@ function filesBelow(directory: string): string[] {
     .sort();
 }
 
-/** Something may be collected, or be moved, in the same moment. @returns what was done */
+/** Damages a path, which the agent may move or collect at the same moment. @returns a description of the damage */
 function harm(path: string, [how, act]: readonly [string, Harm], random: Seeded): string {
   try {
     act(path, random);
@@ -63,7 +63,7 @@ function harm(path: string, [how, act]: readonly [string, Harm], random: Seeded)
   }
 }
 
-/** A tree in use, one file of it. @returns what was done */
+/** Damages one file of an active tree. @returns a description of the damage */
 export function damageActiveTree(host: SoakHost, knownFile: string, random: Seeded): string {
   const { bundles } = host.read();
   if (bundles.length === 0) return 'nothing active to damage';
@@ -72,8 +72,8 @@ export function damageActiveTree(host: SoakHost, knownFile: string, random: Seed
   return harm(random.pick(filesBelow(tree)), pickHarm(treeHarms, random), random);
 }
 
-/** A tree that is kept, and not in use. @returns what was done */
-export function damageKeptTree(host: SoakHost, knownFile: string, random: Seeded): string {
+/** Damages one file of a retained tree that is not active. @returns a description of the damage */
+export function damageRetainedTree(host: SoakHost, knownFile: string, random: Seeded): string {
   const active = host.read().bundles.map(({ tree }) => tree);
   const kept = fs
     .readdirSync(join(host.places.policy, 'bundles'))
@@ -82,14 +82,14 @@ export function damageKeptTree(host: SoakHost, knownFile: string, random: Seeded
     )
     .map((name) => fs.realpathSync(join(host.places.policy, 'bundles', name)))
     .filter((tree) => !active.includes(tree));
-  if (kept.length === 0) return 'no kept tree to damage';
+  if (kept.length === 0) return 'no retained tree to damage';
   const tree = random.pick(kept);
   appendKnown(knownFile, { type: 'tainted', path: tree });
   const files = filesBelow(tree);
   return files.length === 0 ? 'an empty tree' : harm(random.pick(files), pickHarm(treeHarms, random), random);
 }
 
-/** A link of the active generation. @returns what was done */
+/** Damages a link of the active generation. @returns a description of the damage */
 export function damageGeneration(host: SoakHost, knownFile: string, random: Seeded): string {
   const { generation, bundles } = host.read();
   if (generation === undefined || bundles.length === 0) return 'nothing active to damage';
@@ -107,7 +107,7 @@ export function damageGeneration(host: SoakHost, knownFile: string, random: Seed
   return harm(link, pickHarm(harms, random), random);
 }
 
-/** The link `current` itself. The caller says when it is whole again. @returns what was done */
+/** Damages the link `current`. The caller records its repair. @returns a description of the damage */
 export function damageCurrent(host: SoakHost, knownFile: string, random: Seeded): string {
   const link = join(host.places.policy, 'current');
   appendKnown(knownFile, { type: 'link', policy: host.places.policy, state: 'damaged' });
@@ -121,21 +121,21 @@ export function damageCurrent(host: SoakHost, knownFile: string, random: Seeded)
   return harm(link, pickHarm(harms, random), random);
 }
 
-/** What the host keeps of its releases. @returns what was done */
+/** Damages a retained archive. @returns a description of the damage */
 export function damageArchives(host: SoakHost, random: Seeded): string {
   const files = filesBelow(join(host.places.state, 'archives'));
   if (files.length === 0) return 'no archive to damage';
   return harm(random.pick(files), pickHarm(fileHarms, random), random);
 }
 
-/** The metadata that the host trusts. @returns what was done */
+/** Damages trusted metadata. @returns a description of the damage */
 export function damageTrust(host: SoakHost, random: Seeded): string {
   const files = filesBelow(join(host.places.state, 'trust'));
   if (files.length === 0) return 'no metadata to damage';
   return harm(random.pick(files), pickHarm(fileHarms, random), random);
 }
 
-/** What outlives a cycle. @returns what was done */
+/** Damages a file of the state that lasts longer than a cycle. @returns a description of the damage */
 export function damageStateFile(host: SoakHost, random: Seeded): string {
   const names = ['ledger.json', 'ledger.json', 'rejected.json', 'history.jsonl'];
   const files = names.map((name) => join(host.places.state, name)).filter((path) => fs.existsSync(path));

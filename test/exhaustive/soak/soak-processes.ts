@@ -1,5 +1,5 @@
-// The processes of a soak: each is known by its handle and ended by its pid, none is ever looked up by name. Ends them
-// all, whatever happens to the driver short of SIGKILL.
+// The processes of a soak. Each is known by its handle and ended by its pid, never found by its name. Ends all of them when
+// the driver exits, except after SIGKILL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 
@@ -10,7 +10,7 @@ export interface SoakProcess {
   kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGHUP'): void;
   /** Exit code; null after a signal. */
   readonly ended: Promise<number | null>;
-  /** Everything on stdout so far, when it is kept. */
+  /** The stdout so far, unless `onLine` receives it. */
   stdout(): string;
 }
 
@@ -18,9 +18,9 @@ export interface StartOptions {
   readonly name: string;
   readonly argv: readonly [string, ...string[]];
   readonly env?: Readonly<Record<string, string>>;
-  /** Appended to. */
+  /** The file that stderr is appended to. */
   readonly stderrFile: string;
-  /** Called with each line of stdout, which then is not kept. */
+  /** Called with each line of stdout, which is not collected then. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -31,9 +31,9 @@ export class SoakProcesses {
     const stderr = fs.openSync(stderrFile, 'a');
     const child = spawn(program, args, {
       env: { PATH: process.env['PATH'] ?? '', ...env },
-      // A user of policy ends with its stdin; the others do not look at it.
+      // A policy user exits at the end of its stdin; the other programs ignore it.
       stdio: ['pipe', 'pipe', stderr],
-      // Ctrl-C is for the driver, which then ends the soak in good order.
+      // Ctrl-C must reach the driver only, which then ends the soak in order.
       detached: true,
     });
     fs.closeSync(stderr);

@@ -1,5 +1,5 @@
-// One soak from its opening to its end: actions until the time is over, what must hold after each, and what must hold
-// when all is quiet. Keeps the state of a soak that found a violation, and of no other.
+// Runs one soak: actions until the time is over, checks after each action, and final checks without faults. Keeps the state on
+// disk only after a violation.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { hostPaths } from '../../../src/agent/state/paths.js';
 import { requireSwept } from '../../kit/assert/host-invariant.js';
 import { seeded } from '../../kit/assert/seeded.js';
 import { chooseAction } from './soak-actions.js';
-import { calm } from './soak-mending.js';
-import { canRepair, graceMs } from './world/host-places.js';
+import { endFaults } from './soak-repair.js';
+import { canRepair, graceMs } from './world/host-files.js';
 import type { SoakHost } from './world/soak-host.js';
 import { SoakWorld } from './world/soak-world.js';
 
@@ -18,74 +18,77 @@ export interface SoakOptions {
   readonly seed: number;
   readonly minutes: number;
   readonly hosts: number;
-  /** Part of the name of the actions that are done. */
+  /** Part of the names of the actions to run. */
   readonly only: string;
   readonly mounts: boolean;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
 const progressEveryMs = 10_000;
 const collectWithinMs = 60_000;
-/** Kept: three, the last known good, and what is just being left. */
+/** Three retained generations, the last settled one, and the one that was just left. */
 const maxGenerations = 5;
 const maxResidentMb = 400;
 const maxDescriptors = 100;
 
-/** @returns the violations that were found */
+/** @returns the violations */
 export async function soak(options: SoakOptions): Promise<readonly string[]> {
-  const { seed, hosts, mounts, say } = options;
+  const { seed, hosts, mounts, print } = options;
   const directory = fs.mkdtempSync(join(tmpdir(), 'writ-soak-'));
   const world = new SoakWorld({ directory, random: seeded(seed), hosts, mounts });
   const stop = (): void => world.processes.killAll();
   process.once('exit', stop);
-  const progress = setInterval(() => say(world.story.progress()), progressEveryMs);
+  const progress = setInterval(() => print(world.log.progress()), progressEveryMs);
   try {
     await act(world, options);
   } catch (error) {
-    world.story.violate(`the soak itself: ${error instanceof Error ? error.stack : String(error)}`);
+    world.log.violate(`the soak itself: ${error instanceof Error ? error.stack : String(error)}`);
   } finally {
     clearInterval(progress);
     await world.close();
     process.off('exit', stop);
   }
-  notify(world, options);
-  return world.story.violations;
+  printResult(world, options);
+  return world.log.violations;
 }
 
 async function act(world: SoakWorld, { minutes, only, signal }: SoakOptions): Promise<void> {
-  const { story } = world;
+  const { log } = world;
   await world.open();
   const untilMs = performance.now() + minutes * 60_000;
-  while (performance.now() < untilMs && story.violations.length === 0 && !signal.aborted) {
+  while (performance.now() < untilMs && log.violations.length === 0 && !signal.aborted) {
     const action = chooseAction(world, only);
-    story.count('actions');
-    story.count(`action: ${action.name}`);
-    story.event(`-- ${action.name}`);
+    log.count('actions');
+    log.count(`action: ${action.name}`);
+    log.event(`-- ${action.name}`);
     await action.act(world);
     await world.healDue();
     for (const host of world.hosts) await requireHost(world, host);
     await sleep(world.random.int(400));
   }
-  if (story.violations.length === 0) await end(world);
+  if (log.violations.length === 0) await end(world);
 }
 
-/** What holds after every action. */
+/** Checks a host after each action. */
 async function requireHost({ random }: SoakWorld, host: SoakHost): Promise<void> {
-  host.look();
+  host.check();
   await host.agent.ensure();
   if (!random.once(5)) return;
   const { exitCode, json } = await host.writ('status');
   if (exitCode !== 0) host.violate(`writ status ended with ${exitCode}: ${JSON.stringify(json)}`);
 }
 
-/** Quiet: the newest everywhere, nothing left over, nothing grown, and an end in good order. */
+/**
+ * Ends every fault and checks the final state: the newest release on each host, no left-over files, no growth, a clean
+ * exit.
+ */
 async function end(world: SoakWorld): Promise<void> {
-  world.story.event('-- the end');
-  await calm(world);
+  world.log.event('-- the end');
+  await endFaults(world);
   for (const host of world.hosts) {
     await requireCollected(host);
-    host.look();
+    host.check();
     host.agent.mayEnd = true;
     host.agent.process?.kill('SIGTERM');
     const exitCode = await host.agent.process?.ended;
@@ -93,12 +96,11 @@ async function end(world: SoakWorld): Promise<void> {
     requireClean(host);
     const verified = canRepair ? await host.writ('verify') : await host.writ('pull');
     if (verified.exitCode !== 0) host.violate(`at the end: verify ${JSON.stringify(verified.json)}`);
-    host.look();
+    host.check();
   }
-  const { story } = world;
-  if (story.greatest('resident memory of an agent in MB') > maxResidentMb)
-    story.violate('an agent has grown');
-  if (story.greatest('descriptors of an agent') > maxDescriptors) story.violate('an agent leaks descriptors');
+  const { log } = world;
+  if (log.greatest('resident memory of an agent in MB') > maxResidentMb) log.violate('an agent has grown');
+  if (log.greatest('descriptors of an agent') > maxDescriptors) log.violate('an agent leaks descriptors');
 }
 
 async function requireCollected(host: SoakHost): Promise<void> {
@@ -107,7 +109,7 @@ async function requireCollected(host: SoakHost): Promise<void> {
   while (fs.readdirSync(generations).length > maxGenerations) {
     if (performance.now() - startedMs > collectWithinMs + graceMs) {
       host.violate(
-        `${fs.readdirSync(generations).length} generations are kept: ${fs.readdirSync(generations)}`,
+        `${fs.readdirSync(generations).length} generations remain: ${fs.readdirSync(generations)}`,
       );
       return;
     }
@@ -115,7 +117,7 @@ async function requireCollected(host: SoakHost): Promise<void> {
   }
 }
 
-/** Nothing of an unfinished cycle, and no tree that no generation has. */
+/** Requires that no file of an unfinished cycle remains, and that each tree belongs to a generation. */
 function requireClean(host: SoakHost): void {
   try {
     const paths = hostPaths({
@@ -141,19 +143,19 @@ function requireClean(host: SoakHost): void {
   }
 }
 
-function notify({ directory, story, hosts }: SoakWorld, { seed, hosts: count, say }: SoakOptions): void {
-  say(story.progress());
-  say('totals:');
-  for (const line of story.totals()) say(line);
-  if (story.violations.length === 0) {
+function printResult({ directory, log, hosts }: SoakWorld, { seed, hosts: count, print }: SoakOptions): void {
+  print(log.progress());
+  print('totals:');
+  for (const line of log.totals()) print(line);
+  if (log.violations.length === 0) {
     for (const host of hosts) host.unmountDisk();
     fs.rmSync(directory, { recursive: true, force: true });
     return;
   }
-  say('the last events:');
-  for (const line of story.lastEvents) say(line);
-  for (const text of story.violations) say(`VIOLATION ${text}`);
-  // A file system of its own goes with the driver: what lies on it is kept beside.
+  print('the last events:');
+  for (const line of log.lastEvents) print(line);
+  for (const text of log.violations) print(`VIOLATION ${text}`);
+  // A private file system ends with the driver, so copy its content.
   for (const host of hosts) host.keepDisk();
-  say(`seed ${seed}, ${count} hosts; the state is kept in ${directory}`);
+  print(`seed ${seed}, ${count} hosts; the state remains in ${directory}`);
 }

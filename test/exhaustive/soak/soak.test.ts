@@ -1,5 +1,5 @@
-// A soak of seconds in place of hours: the same processes, troubles and readers, once with a known seed and once with a
-// new one, which its output names. `npm run soak` is the long one.
+// Two soaks of some seconds with the processes, faults and readers of the long one: one with a known seed, one with a new seed
+// that the output shows. `npm run soak` runs the long one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function counted({ output }: SoakEnd, name: string): number {
 }
 
 describe('a soak of some seconds', () => {
-  it('finds no violation, with a known seed and with a new one', async (test) => {
+  it('finds no violation with a known seed and with a new seed', async (test) => {
     const common = ['--minutes', '0.2', '--hosts', '1'];
     const runs = [[...common, '--seed', fixedSeed], common].slice(0, sampleSize());
     const ends = await Promise.all(runs.map(runSoak));
@@ -44,7 +44,7 @@ describe('a soak of some seconds', () => {
     }
   });
 
-  it('says how it is used when it does not understand', async () => {
+  it('prints its usage and exits with 2 on an invalid option', async () => {
     const end = await runSoak(['--minutes', 'long']);
     assert.equal(end.exitCode, 2);
     assert.match(end.output, /npm run soak/);

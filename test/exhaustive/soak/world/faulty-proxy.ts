@@ -1,23 +1,23 @@
-// A TCP proxy between one host and the server, that can be told to spoil the way: refuse, hang, drip, cut an answer
-// after some bytes, or turn a bit in it. It knows nothing of HTTP.
+// A TCP proxy between a host and the server with faults on request: it refuses connections, hangs, sends slowly, cuts a
+// response after some bytes, or flips a bit in it. Without knowledge of HTTP.
 import { createServer, type Server, Socket } from 'node:net';
 import type { Seeded } from '../../../kit/assert/seeded.js';
 
-export const wayFaults = ['refuse', 'hang', 'drip', 'cut', 'flip'] as const;
-export type WayFault = (typeof wayFaults)[number];
+export const connectionFaults = ['refuse', 'hang', 'drip', 'cut', 'flip'] as const;
+export type ConnectionFault = (typeof connectionFaults)[number];
 
 export interface FaultyProxy {
   readonly port: number;
-  /** From now on; connections that stand are ended. */
-  spoil(fault: WayFault | undefined): void;
-  /** Where the server listens now. */
+  /** Sets the fault of new connections and ends the open ones; undefined for no fault. */
+  setFault(fault: ConnectionFault | undefined): void;
+  /** Sets the port of the server. */
   target(port: number): void;
   close(): Promise<void>;
 }
 
 export async function faultyProxy(random: Seeded): Promise<FaultyProxy> {
   const open = new Set<Socket>();
-  let fault: WayFault | undefined;
+  let fault: ConnectionFault | undefined;
   let targetPort = 0;
   const keep = (socket: Socket): Socket => {
     open.add(socket);
@@ -44,7 +44,7 @@ export async function faultyProxy(random: Seeded): Promise<FaultyProxy> {
   };
   return {
     port: (server.address() as { port: number }).port,
-    spoil: (next) => {
+    setFault: (next) => {
       fault = next;
       end();
     },
@@ -60,7 +60,7 @@ export async function faultyProxy(random: Seeded): Promise<FaultyProxy> {
 }
 
 interface AnswerOptions {
-  readonly fault: WayFault | undefined;
+  readonly fault: ConnectionFault | undefined;
   readonly random: Seeded;
 }
 

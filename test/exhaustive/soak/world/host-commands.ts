@@ -1,42 +1,42 @@
-// The commands of a host in a soak: asked of its agent over the socket or run as programs, with a bound, and each with
-// its line in the story. What a pull acknowledges is its caller's to note.
+// The commands of a soak host, sent to its agent over the socket or run as programs, each with a timeout and a line in the
+// event log. The caller records what a pull acknowledges.
 import { join } from 'node:path';
 import { exitCodeOfKind, isWritError } from '../../../../src/core/errors.js';
 import type { SoakAgent } from '../soak-agent.js';
 import { askOnce, type CommandRun, parseJson, requestOf, summary } from '../soak-commands.js';
 import type { SoakProcess } from '../soak-processes.js';
-import type { HostPlaces } from './host-places.js';
+import type { HostFiles } from './host-files.js';
 import type { SoakWorld } from './soak-world.js';
 
-/** A command that takes longer has hung: the ways to the server give up long before. */
+/** A command that takes longer has hung, because connections to the server time out long before. */
 export const commandTimeoutMs = 150_000;
 
 export class HostCommands {
   readonly #world: SoakWorld;
-  readonly #places: HostPlaces;
+  readonly #places: HostFiles;
   readonly #agent: SoakAgent;
 
-  constructor(world: SoakWorld, places: HostPlaces, agent: SoakAgent) {
+  constructor(world: SoakWorld, places: HostFiles, agent: SoakAgent) {
     this.#world = world;
     this.#places = places;
     this.#agent = agent;
   }
 
   /**
-   * A command at work. Where an agent runs, most are asked over its socket by this process: a program that starts costs
-   * more than what it asks for.
+   * Starts a command. When an agent runs, this process sends most requests over its socket, because starting a program
+   * costs more than the request.
    */
   begin(...args: readonly string[]): { readonly ended: Promise<CommandRun> } {
     const isAnswered = this.#agent.isRunning() && !this.#world.random.once(4);
     return isAnswered ? { ended: this.#ask(args) } : this.beginProgram(...args);
   }
 
-  /** The program itself, that may be killed. */
+  /** Starts the command as a program, which a test may kill. */
   beginProgram(...args: readonly string[]): {
     readonly process: SoakProcess;
     readonly ended: Promise<CommandRun>;
   } {
-    const { processes, story } = this.#world;
+    const { processes, log } = this.#world;
     const startedMs = performance.now();
     const started = processes.start({
       name: `writ ${args.join(' ')} on ${this.#places.name}`,
@@ -45,15 +45,15 @@ export class HostCommands {
       stderrFile: join(this.#places.directory, 'commands.log'),
     });
     const timer = setTimeout(() => {
-      this.#world.story.violate(
+      this.#world.log.violate(
         `${this.#places.name}: writ ${args.join(' ')} has not ended after ${commandTimeoutMs / 1000} s`,
       );
       started.kill('SIGKILL');
     }, commandTimeoutMs);
-    story.count('commands as programs');
+    log.count('commands as programs');
     const ended = started.ended.then((exitCode): CommandRun => {
       clearTimeout(timer);
-      return this.#heard(args, {
+      return this.#record(args, {
         exitCode,
         json: parseJson(started.stdout()),
         durationMs: performance.now() - startedMs,
@@ -64,7 +64,7 @@ export class HostCommands {
 
   async #ask(args: readonly string[]): Promise<CommandRun> {
     const startedMs = performance.now();
-    this.#world.story.count('commands over the socket');
+    this.#world.log.count('commands over the socket');
     try {
       const json = (await askOnce(
         join(this.#places.run, 'agent.sock'),
@@ -73,15 +73,15 @@ export class HostCommands {
       )) as unknown;
       const exitCode = (json as { exitCode?: number }).exitCode ?? 0;
       const durationMs = performance.now() - startedMs;
-      return this.#heard(args, { exitCode, json: json as Record<string, unknown>, durationMs });
+      return this.#record(args, { exitCode, json: json as Record<string, unknown>, durationMs });
     } catch (error) {
       if (!isWritError(error)) throw error;
-      // What the program does then, too.
+      // The program runs without an agent then, too.
       if (error.facts['reason'] === 'not-running') return this.beginProgram(...args).ended;
       if (error.code === 'INTERRUPTED')
-        this.#world.story.violate(`${this.#places.name}: writ ${args.join(' ')} had no answer in time`);
+        this.#world.log.violate(`${this.#places.name}: writ ${args.join(' ')} had no answer in time`);
       const durationMs = performance.now() - startedMs;
-      return this.#heard(args, {
+      return this.#record(args, {
         exitCode: exitCodeOfKind[error.kind],
         json: { ...error.toJSON() },
         durationMs,
@@ -89,12 +89,12 @@ export class HostCommands {
     }
   }
 
-  #heard(args: readonly string[], run: CommandRun): CommandRun {
+  #record(args: readonly string[], run: CommandRun): CommandRun {
     const { exitCode, json, durationMs } = run;
     const what = `${this.#places.name}: writ ${args.join(' ')}`;
-    this.#world.story.event(`${what}: ${exitCode} ${summary(json)} in ${Math.round(durationMs)} ms`);
+    this.#world.log.event(`${what}: ${exitCode} ${summary(json)} in ${Math.round(durationMs)} ms`);
     const text = JSON.stringify(json) ?? '';
-    if (text.includes('"INTERNAL"')) this.#world.story.violate(`${what}: ${text.slice(0, 2000)}`);
+    if (text.includes('"INTERNAL"')) this.#world.log.violate(`${what}: ${text.slice(0, 2000)}`);
     return run;
   }
 }

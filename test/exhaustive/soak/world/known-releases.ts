@@ -1,17 +1,17 @@
-// What was ever published, and which damage was done on purpose: a file of JSON lines that the driver appends to before
-// it acts, and that every reader reads on. So a reader can say of each tree whether it is one whole release.
+// All published releases and all damage on purpose, in a file of JSON lines. The driver appends a line before it acts, and
+// every reader reads the new lines. With it a reader decides whether a tree is exactly one published release.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 
-/** `refused`: a check says no, it must never be active. `nacked`: a worker says no, it may be active for a moment. */
+/** `refused` by a check: must never be active. `nacked` by a worker: may be active for a moment. */
 export type ReleaseKind = 'good' | 'refused' | 'nacked';
 
 export type KnownLine =
   | { readonly type: 'release'; readonly bundle: string; readonly digest: string; readonly kind: ReleaseKind }
-  /** A tree or a generation directory that the driver has damaged: it is never whole again. */
+  /** A tree or generation directory that the driver has damaged: it never becomes intact again. */
   | { readonly type: 'tainted'; readonly path: string }
-  /** `current` of this policy directory is damaged on purpose, or mended again. */
+  /** The link `current` of this policy directory is damaged on purpose, or repaired. */
   | { readonly type: 'link'; readonly policy: string; readonly state: 'damaged' | 'whole' };
 
 export function appendKnown(file: string, line: KnownLine): void {
@@ -29,15 +29,15 @@ export class KnownReleases {
     this.#file = file;
   }
 
-  /** Reads what was appended since. */
+  /** Reads the lines that were appended since the last call. */
   refresh(): void {
     const fd = fs.openSync(this.#file, 'r');
     try {
       const bytes = Buffer.alloc(Math.max(fs.fstatSync(fd).size - this.#readBytes, 0));
       const count = fs.readSync(fd, bytes, 0, bytes.length, this.#readBytes);
-      const whole = bytes.subarray(0, count).lastIndexOf('\n') + 1;
-      this.#readBytes += whole;
-      for (const line of bytes.toString('utf8', 0, whole).split('\n')) {
+      const completeBytes = bytes.subarray(0, count).lastIndexOf('\n') + 1;
+      this.#readBytes += completeBytes;
+      for (const line of bytes.toString('utf8', 0, completeBytes).split('\n')) {
         if (line !== '') this.#note(JSON.parse(line) as KnownLine);
       }
     } finally {
@@ -65,7 +65,7 @@ export class KnownReleases {
   }
 }
 
-/** @returns a digest of all paths, executable bits and contents of the tree, and how many files it has */
+/** @returns a digest of all paths, executable bits and contents of the tree, and its number of files */
 export function digestTree(tree: string): { readonly digest: string; readonly files: number } {
   const all = createHash('sha256');
   let files = 0;
@@ -88,7 +88,7 @@ export function digestTree(tree: string): { readonly digest: string; readonly fi
   return { digest: all.digest('hex'), files };
 }
 
-/** @returns how many files of the tree each release has written: every file begins with `BUNDLE TOKEN PATH` */
+/** @returns the number of files in the tree from each release: every file begins with `BUNDLE TOKEN PATH` */
 export function describeTree(tree: string): string {
   const counts = new Map<string, number>();
   try {

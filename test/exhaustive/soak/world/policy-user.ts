@@ -1,6 +1,6 @@
-// A process that uses policy, as the soak starts it: a plain reader in a loop, a native worker, or a daemon that reads
-// again at SIGHUP. Reads every file each time and tells the driver on stdout, one JSON object a line. Decides only
-// what its own eyes have seen; whether an older serial was in order is the driver's to say.
+// A process that uses policy in a soak: a reader in a loop, a native worker, or a daemon that reads again at SIGHUP. Reads
+// every file each time and reports to the driver on stdout, one JSON object a line. Reports only what it has read; the driver
+// decides whether a lower serial was expected.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,21 +20,21 @@ export interface UserSettings {
 export type UserLine =
   | { readonly type: 'count'; readonly reads: number; readonly files: number; readonly late: number }
   | { readonly type: 'violation'; readonly text: string }
-  /** A bundle has a lower serial than at the reading before. */
+  /** A bundle has a lower serial than at the last reading. */
   | { readonly type: 'lower'; readonly bundle: string; readonly from: number; readonly to: number };
 
 const leastPauseMs = 25;
-/** A reader may take a sixth of a processor, not more: it is not alone on the machine. */
+/** Limits a reader to a sixth of a processor, because the machine runs other processes too. */
 const pausesPerReading = 5;
 const countEveryMs = 500;
-const longestThoughtMs = 400;
+const maxAcknowledgeDelayMs = 400;
 
 const settings = JSON.parse(process.argv[2] ?? '') as UserSettings;
 const known = new KnownReleases(settings.known);
 const count = { reads: 0, files: 0, late: 0 };
 const serials = new Map<string, number>();
 
-function notify(line: UserLine): void {
+function report(line: UserLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
@@ -42,19 +42,19 @@ function note(read: PolicyRead): void {
   count.reads += 1;
   count.files += read.files;
   if (read.late) count.late += 1;
-  for (const text of read.violations) notify({ type: 'violation', text: `${settings.kind}: ${text}` });
+  for (const text of read.violations) report({ type: 'violation', text: `${settings.kind}: ${text}` });
 }
 
 function follow(read: PolicyRead): void {
   for (const { bundle, serial, tainted } of read.bundles) {
     if (tainted || serial === 0) continue;
     const from = serials.get(bundle) ?? 0;
-    if (serial < from) notify({ type: 'lower', bundle, from, to: serial });
+    if (serial < from) report({ type: 'lower', bundle, from, to: serial });
     serials.set(bundle, serial);
   }
 }
 
-async function beReader(): Promise<void> {
+async function runReader(): Promise<void> {
   for (;;) {
     const startedMs = performance.now();
     const read = readPolicy(settings.policy, { known, graceMs: settings.graceMs });
@@ -64,32 +64,32 @@ async function beReader(): Promise<void> {
   }
 }
 
-function beNative(): void {
+function runNativeWorker(): void {
   connectPolicy({
     socket: settings.socket,
     delays: { firstMs: 50, maxMs: 500 },
     onGeneration: async ({ path, bundle }) => {
-      // A worker takes its time, so that a crash may come in between.
-      await sleep(Math.random() * longestThoughtMs);
+      // Delays the acknowledgement, so that a crash can happen before it.
+      await sleep(Math.random() * maxAcknowledgeDelayMs);
       note(readGeneration(path, { known, graceMs: settings.graceMs }));
       if (fs.existsSync(join(bundle('access'), 'nack'))) throw new Error('the policy asks for a nack');
     },
   });
 }
 
-function beDaemon(): void {
+function runDaemon(): void {
   process.on('SIGHUP', () => note(readPolicy(settings.policy, { known, graceMs: settings.graceMs })));
   fs.writeFileSync(settings.pidFile, `${process.pid}\n`);
 }
 
 known.refresh();
 setInterval(() => {
-  notify({ type: 'count', ...count });
+  report({ type: 'count', ...count });
   Object.assign(count, { reads: 0, files: 0, late: 0 });
 }, countEveryMs);
-// Nobody outlives the driver.
+// The process must not outlive the driver.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.stdout.on('error', () => process.exit(0));
-if (settings.kind === 'reader') await beReader();
-else if (settings.kind === 'native') beNative();
-else beDaemon();
+if (settings.kind === 'reader') await runReader();
+else if (settings.kind === 'native') runNativeWorker();
+else runDaemon();

@@ -1,9 +1,9 @@
-// Those who use the policy of a host in a soak: a plain reader, a native worker and a daemon. Starts them, and hears what
-// they tell; whether a lower serial was in order is asked of what the host has acknowledged.
+// The users of a soak host's policy: a reader, a native worker and a daemon. Starts them and reads their reports. The
+// acknowledged releases decide whether a lower serial was expected.
 import { join } from 'node:path';
 import type { SoakProcess } from '../soak-processes.js';
 import type { Acknowledged } from './acknowledged.js';
-import { graceMs, type HostPlaces } from './host-places.js';
+import { graceMs, type HostFiles } from './host-files.js';
 import type { UserLine, UserSettings } from './policy-user.js';
 import type { SoakWorld } from './soak-world.js';
 
@@ -11,11 +11,11 @@ const userScript = join(import.meta.dirname, 'policy-user.js');
 
 export class PolicyUsers {
   readonly #world: SoakWorld;
-  readonly #places: HostPlaces;
+  readonly #places: HostFiles;
   readonly #acknowledged: Acknowledged;
   readonly #users = new Map<UserSettings['kind'], SoakProcess>();
 
-  constructor(world: SoakWorld, places: HostPlaces, acknowledged: Acknowledged) {
+  constructor(world: SoakWorld, places: HostFiles, acknowledged: Acknowledged) {
     this.#world = world;
     this.#places = places;
     this.#acknowledged = acknowledged;
@@ -39,7 +39,7 @@ export class PolicyUsers {
       name: `${kind} of ${this.#places.name}`,
       argv: [process.execPath, userScript, JSON.stringify(settings)],
       stderrFile: join(this.#places.directory, `${kind}.log`),
-      onLine: (line) => this.#hear(JSON.parse(line) as UserLine),
+      onLine: (line) => this.#handleReport(JSON.parse(line) as UserLine),
     });
     this.#users.set(kind, user);
   }
@@ -54,17 +54,17 @@ export class PolicyUsers {
 
   requireAll(): void {
     for (const user of this.#users.values()) {
-      if (!user.isRunning()) this.#world.story.violate(`the ${user.name} has ended`);
+      if (!user.isRunning()) this.#world.log.violate(`the ${user.name} has ended`);
     }
   }
 
-  #hear(line: UserLine): void {
-    const { story } = this.#world;
+  #handleReport(line: UserLine): void {
+    const { log } = this.#world;
     if (line.type === 'count') {
-      story.count('reads', line.reads);
-      story.count('files read', line.files);
-      story.count('reads held up too long to judge', line.late);
-    } else if (line.type === 'violation') story.violate(`${this.#places.name}: ${line.text}`);
+      log.count('reads', line.reads);
+      log.count('files read', line.files);
+      log.count('reads held up too long to judge', line.late);
+    } else if (line.type === 'violation') log.violate(`${this.#places.name}: ${line.text}`);
     else this.#acknowledged.judgeLower(line);
   }
 }

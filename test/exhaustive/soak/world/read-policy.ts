@@ -1,5 +1,5 @@
-// Reads a policy as a plain worker does: resolves `current` once, then reads every file of that generation, and judges
-// it: one whole published release per bundle. Owns the judgement alone; who reads, and how often, is elsewhere.
+// Reads a policy as a worker does: resolves `current` once, then reads every file of that generation, and checks that each
+// bundle is exactly one published release. Owns the check; callers choose when to read.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describeTree, digestTree, type KnownReleases } from './known-releases.js';
@@ -9,24 +9,24 @@ export interface SeenBundle {
   readonly serial: number;
   /** Real path. */
   readonly tree: string;
-  /** The driver has damaged it, and it was not replaced yet. */
+  /** True while the driver's damage to the tree is not repaired. */
   readonly tainted: boolean;
 }
 
 export interface PolicyRead {
-  /** Real path; left out when there is no `current`. */
+  /** Real path; omitted when `current` does not exist. */
   readonly generation?: string;
   readonly bundles: readonly SeenBundle[];
   readonly files: number;
-  /** What must never be. */
+  /** Violations of rules that hold at any moment. */
   readonly violations: readonly string[];
-  /** The reader was held up for longer than a generation that was left is kept. */
+  /** The reading took longer than a replaced generation stays on disk. */
   readonly late: boolean;
 }
 
 export interface ReadOptions {
   readonly known: KnownReleases;
-  /** How long a generation that was left stays readable, in milliseconds. */
+  /** How long a replaced generation stays readable, in milliseconds. */
   readonly graceMs: number;
 }
 

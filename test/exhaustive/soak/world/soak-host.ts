@@ -1,5 +1,5 @@
-// One host of a soak: its places, its agent, those who use its policy, its way to the server, and what was acknowledged
-// there, together. Looks at all of them; chooses no action.
+// One host of a soak: its files, agent, policy users, proxy to the server and acknowledged releases. Checks all of them;
+// chooses no action.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { SoakAgent } from '../soak-agent.js';
@@ -7,19 +7,19 @@ import type { CommandRun } from '../soak-commands.js';
 import { Acknowledged } from './acknowledged.js';
 import { type FaultyProxy, faultyProxy } from './faulty-proxy.js';
 import { commandTimeoutMs, HostCommands } from './host-commands.js';
-import { graceMs, HostPlaces } from './host-places.js';
+import { graceMs, HostFiles } from './host-files.js';
 import { KnownReleases } from './known-releases.js';
 import { PolicyUsers } from './policy-users.js';
 import { type PolicyRead, readPolicy } from './read-policy.js';
 import type { SoakWorld } from './soak-world.js';
 
-/** What is wrong with a host on purpose. */
-export type FaultName = 'way' | 'disk' | 'clock' | 'damage';
+/** The faults that the driver causes on a host. */
+export type FaultName = 'connection' | 'disk' | 'clock' | 'damage';
 
 export class SoakHost {
   readonly name: string;
-  readonly places: HostPlaces;
-  /** Mounted by the driver: its size is small, and filling it fills nothing else. */
+  readonly places: HostFiles;
+  /** A small private file system that the driver has mounted, so that filling it fills no other disk. */
   readonly ownDisk: boolean;
   readonly known: KnownReleases;
   readonly faults = new Set<FaultName>();
@@ -34,7 +34,7 @@ export class SoakHost {
     this.#world = world;
     this.name = `host-${index}`;
     this.ownDisk = ownDisk;
-    this.places = new HostPlaces(world.directory, this.name);
+    this.places = new HostFiles(world.directory, this.name);
     this.known = new KnownReleases(world.knownFile);
     this.acknowledged = new Acknowledged({ world, name: this.name, faults: this.faults });
     this.agent = new SoakAgent({
@@ -58,21 +58,21 @@ export class SoakHost {
     return run;
   }
 
-  /** A rollback by hand begins. */
+  /** Call before a rollback by an operator. */
   expectRollback(): void {
     this.acknowledged.forgetFor(commandTimeoutMs);
   }
 
   violate(text: string): void {
-    this.#world.story.violate(`${this.name}: ${text}`);
+    this.#world.log.violate(`${this.name}: ${text}`);
   }
 
-  /** Nothing was found: what is on its own disk may go. */
+  /** Unmounts the private disk after a soak without violations. */
   unmountDisk(): void {
     if (this.ownDisk) spawnSync('umount', ['-l', this.places.disk]);
   }
 
-  /** What lies on a file system that is about to go is kept beside it. */
+  /** Copies the content of the private file system beside it, before the mount ends. */
   keepDisk(): void {
     if (!this.ownDisk) return;
     fs.cpSync(this.places.disk, `${this.places.disk}-kept`, { recursive: true, verbatimSymlinks: true });
@@ -82,8 +82,8 @@ export class SoakHost {
     return readPolicy(this.places.policy, { known: this.known, graceMs });
   }
 
-  /** Everything that must hold at any moment. */
-  look(): PolicyRead {
+  /** Checks every rule that holds at any moment. */
+  check(): PolicyRead {
     this.agent.readLog();
     this.users.requireAll();
     this.agent.measure();

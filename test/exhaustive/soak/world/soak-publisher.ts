@@ -1,4 +1,4 @@
-// What a publisher and an operator do to a fleet in a soak: releases good and bad, withdrawals, roots, rollbacks.
+// Actions of a publisher and an operator in a soak: good and bad releases, withdrawals, root rotations, rollbacks.
 import type { SoakHost } from './soak-host.js';
 import { type BundleName, bundleNames } from './soak-repository.js';
 import type { SoakWorld } from './soak-world.js';
@@ -13,8 +13,8 @@ export async function publish(
   kind: 'good' | 'refused' | 'nacked',
 ): Promise<void> {
   const serial = await world.repository.publish(bundle, kind);
-  world.story.count('publishes');
-  world.story.event(`published ${bundle} ${serial}, ${kind}`);
+  world.log.count('publishes');
+  world.log.event(`published ${bundle} ${serial}, ${kind}`);
 }
 
 export async function publishBoth(world: SoakWorld): Promise<void> {
@@ -32,14 +32,14 @@ export async function withdraw(world: SoakWorld): Promise<void> {
   const bundle = world.random.pick(bundleNames);
   const moved = await world.repository.withdraw(bundle);
   if (moved === undefined) return;
-  world.story.count('withdrawals');
-  world.story.event(`withdrew ${bundle} ${moved.from}, back to ${moved.to}`);
+  world.log.count('withdrawals');
+  world.log.event(`withdrew ${bundle} ${moved.from}, back to ${moved.to}`);
 }
 
 export async function rotate(world: SoakWorld): Promise<void> {
   const role = await world.repository.rotate();
-  world.story.count('root rotations');
-  world.story.event(`rotated the root, new keys: ${role}`);
+  world.log.count('root rotations');
+  world.log.event(`rotated the root, new keys: ${role}`);
 }
 
 export async function rollBack(world: SoakWorld, host: SoakHost): Promise<void> {

@@ -1,5 +1,5 @@
-// The publisher's side of a soak: releases of all kinds, made by the publisher's own code, withdrawals, root ceremonies
-// and collection. Each release is told to the readers before anybody can see it. Knows which serial is what.
+// The publisher's side of a soak, with the publisher's own code: releases of all kinds, withdrawals, root ceremonies and
+// collection. Records each release for the readers before a host can download it. Owns the kind of each serial.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -39,8 +39,8 @@ export class SoakRepository {
   readonly #known: string;
   readonly #random: Seeded;
   readonly #releases = new Map<BundleName, Release[]>();
-  /** Serials that metadata signed by the targets keys of today has listed: to others nobody can withdraw back. */
-  readonly #vouched = new Map<BundleName, Set<number>>();
+  /** Serials that the current targets keys have listed: only these can be restored by a withdrawal. */
+  readonly #signedSerials = new Map<BundleName, Set<number>>();
   #tokens = 0;
   #rotations = 0;
 
@@ -51,7 +51,7 @@ export class SoakRepository {
     this.sample = sampleRepository(dir, { clock: systemClock });
   }
 
-  /** @returns the release that the channel points at */
+  /** @returns the head of the channel */
   head(bundle: BundleName): Release | undefined {
     return this.#of(bundle).findLast((one) => !one.withdrawn);
   }
@@ -88,17 +88,17 @@ export class SoakRepository {
     }
   }
 
-  /** Takes the head, and what is bad below it, back to the newest good release. @returns undefined when there is none */
+  /** Withdraws the head and bad releases below it, to the newest good release. @returns undefined when there is none */
   async withdraw(bundle: BundleName): Promise<{ from: number; to: number } | undefined> {
     const head = this.head(bundle);
     const standing = this.#of(bundle).filter((one) => !one.withdrawn);
-    const vouched = this.#vouched.get(bundle);
+    const vouched = this.#signedSerials.get(bundle);
     const to = standing
       .slice(-5, -1)
       .findLast((one) => one.kind === 'good' && vouched?.has(one.serial) === true);
     if (head === undefined || to === undefined) return undefined;
     const taken = standing.filter((one) => one.serial > to.serial);
-    // Before it is signed: a host may follow at once.
+    // Mark them before signing, because a host may follow at once.
     for (const one of taken) one.withdrawn = true;
     const request = { bundle, serials: taken.map((one) => one.serial), to: to.serial, reason: 'soak' };
     await withdrawRelease(request, { ...changeOptions(this.sample), lockWaitMs });
@@ -106,7 +106,7 @@ export class SoakRepository {
     return { from: head.serial, to: to.serial };
   }
 
-  /** A new root: signed again, or with a new key for one role. @returns what was new */
+  /** Publishes a new root: signed again, or with a new key for one role. @returns a description of the change */
   async rotate(): Promise<string> {
     this.#rotations += 1;
     const role = this.#random.pick(['none', 'timestamp', 'snapshot', 'targets'] as const);
@@ -116,11 +116,11 @@ export class SoakRepository {
         : { replace: [{ role, keys: [newKey(this.#dir, `${role}-r${this.#rotations}`)] }] };
     const signed = await signedBy(this.sample, proposal(this.sample, change), ['root-1.key', 'root-2.key']);
     await commit(this.sample, signed, { lockWaitMs });
-    if (role === 'targets') this.#forgetVouchers();
+    if (role === 'targets') this.#forgetOlderSerials();
     return role;
   }
 
-  /** What nobody can be on the way to any more goes. @returns how many files */
+  /** Deletes files that no host can need any more. @returns the number of files */
   async collect(): Promise<number> {
     const options = { repository: this.sample.directory, keep: 12, graceMs: 60_000, clock: systemClock };
     const planned = planCollection(options);
@@ -129,12 +129,12 @@ export class SoakRepository {
   }
 
   #vouchFor(bundle: BundleName, serial: number): void {
-    this.#vouched.set(bundle, (this.#vouched.get(bundle) ?? new Set()).add(serial));
+    this.#signedSerials.set(bundle, (this.#signedSerials.get(bundle) ?? new Set()).add(serial));
   }
 
-  /** The new keys have signed the heads alone. */
-  #forgetVouchers(): void {
-    this.#vouched.clear();
+  /** After a rotation the new keys have signed only the heads. */
+  #forgetOlderSerials(): void {
+    this.#signedSerials.clear();
     for (const bundle of this.#releases.keys()) {
       const head = this.head(bundle);
       if (head !== undefined) this.#vouchFor(bundle, head.serial);
@@ -169,7 +169,7 @@ export class SoakRepository {
   }
 }
 
-/** @returns text that begins with the head, is a YAML document, and packs to about half of its size */
+/** @returns a YAML document that begins with `head` and compresses to about half of its size */
 function fill(head: string, bytes: number): string {
   const lines = [head];
   for (let length = head.length; length < bytes; length += 67) {
@@ -178,7 +178,7 @@ function fill(head: string, bytes: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A directory as the helpers of tests want it; the soak removes it itself. */
+/** Wraps a directory as a TempDir for the test kit; the soak removes it itself. */
 export function soakDirectory(path: string): TempDir {
   fs.mkdirSync(path, { recursive: true });
   return { path, join: (...names) => join(path, ...names), [Symbol.dispose]: () => undefined };

@@ -1,17 +1,17 @@
-// Everything that a soak is made of: the repository and its server, the hosts, what is wrong at present and until when.
-// Owns starting and ending; what happens in between is the actions'.
+// The parts of a soak: the repository and its server, the hosts, and the present faults with their ends. Owns start and end;
+// the actions own everything between.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Seeded } from '../../../kit/assert/seeded.js';
 import { writProgram } from '../../../kit/cli/writ-program.js';
+import { SoakLog } from '../soak-log.js';
 import { type SoakProcess, SoakProcesses } from '../soak-processes.js';
-import { SoakStory } from '../soak-story.js';
 import { type FaultName, SoakHost } from './soak-host.js';
 import { SoakRepository, soakDirectory } from './soak-repository.js';
 
-/** Room for some twenty generations; filled in a moment. */
+/** Space for about twenty generations; small enough to be filled at once. */
 const ownDiskOptions = 'size=96m,nr_inodes=16k,mode=755';
 
 interface Pending {
@@ -25,7 +25,7 @@ export interface WorldOptions {
   readonly directory: string;
   readonly random: Seeded;
   readonly hosts: number;
-  /** File systems of their own can be mounted. */
+  /** Whether private file systems can be mounted. */
   readonly mounts: boolean;
 }
 
@@ -33,7 +33,7 @@ export class SoakWorld {
   readonly directory: string;
   readonly knownFile: string;
   readonly random: Seeded;
-  readonly story: SoakStory;
+  readonly log: SoakLog;
   readonly processes = new SoakProcesses();
   readonly repository: SoakRepository;
   readonly hosts: readonly SoakHost[];
@@ -45,9 +45,9 @@ export class SoakWorld {
     this.random = random;
     this.knownFile = join(directory, 'known.jsonl');
     fs.writeFileSync(this.knownFile, '');
-    this.story = new SoakStory(join(directory, 'events.log'));
+    this.log = new SoakLog(join(directory, 'events.log'));
     this.repository = new SoakRepository(soakDirectory(join(directory, 'publisher')), this.knownFile, random);
-    // The first on the disk that is there, the second on one that can be filled, and so on.
+    // Odd hosts use the existing disk, even hosts a private one that can be filled.
     this.hosts = Array.from({ length: hosts }, (_, index) => {
       const ownDisk = mounts && (index % 2 === 1 || hosts === 1);
       if (ownDisk) mountDisk(join(directory, `host-${index}`, 'disk'));
@@ -55,7 +55,7 @@ export class SoakWorld {
     });
   }
 
-  /** A first release everywhere, then those who use it. */
+  /** Publishes a first release, starts the agents, then the policy users. */
   async open(): Promise<void> {
     for (const host of this.hosts) await host.open();
     await this.startServer();
@@ -63,8 +63,7 @@ export class SoakWorld {
     for (const host of this.hosts) {
       await host.agent.start();
       const first = await host.writ('pull');
-      if (first.exitCode !== 0)
-        this.story.violate(`${host.name}: the first pull ended with ${first.exitCode}`);
+      if (first.exitCode !== 0) this.log.violate(`${host.name}: the first pull ended with ${first.exitCode}`);
       host.users.startAll();
     }
   }
@@ -89,24 +88,24 @@ export class SoakWorld {
       port = /LISTENING http:\/\/127\.0\.0\.1:([0-9]+)/.exec(server.stdout())?.[1];
       await sleep(10);
     }
-    if (port === undefined) this.story.violate(`the server did not start: ${server.stdout()}`);
+    if (port === undefined) this.log.violate(`the server did not start: ${server.stdout()}`);
     for (const host of this.hosts) host.proxy.target(Number(port));
   }
 
   async killServer(): Promise<void> {
     this.#server?.kill('SIGKILL');
     await this.#server?.ended;
-    this.story.count('kills');
-    this.story.count('kills of the server');
+    this.log.count('kills');
+    this.log.count('kills of the server');
   }
 
-  /** @param heal called when its time is over, or earlier when all must be well */
+  /** @param heal called when the time is over, or earlier when every fault must end */
   breakFor(host: SoakHost, fault: FaultName, forMs: number, heal: Pending['heal']): void {
     host.faults.add(fault);
     this.#pending.push({ host, fault, untilMs: performance.now() + forMs, heal });
   }
 
-  /** Mends what was broken for long enough. */
+  /** Ends each fault after its time. */
   async healDue(): Promise<void> {
     const nowMs = performance.now();
     await this.#heal((one) => one.untilMs <= nowMs);
@@ -123,7 +122,7 @@ export class SoakWorld {
       await heal();
       host.faults.delete(fault);
       host.acknowledged.noteUnrest();
-      this.story.event(`${host.name}: the ${fault} is well again`);
+      this.log.event(`${host.name}: the ${fault} is well again`);
     }
   }
 

@@ -1,18 +1,18 @@
-// Loaded before the program by `node --import`: its wall clock goes ahead by the milliseconds that the file
-// WRIT_SOAK_CLOCK says, and follows when the file is changed: a step of the clock of a program that runs. Monotonic
-// time and timers stay as they are, as they do when a machine's clock is set.
+// Loaded before the program by `node --import`: moves its wall clock ahead by the milliseconds in the file WRIT_SOAK_CLOCK,
+// and follows each change of the file, like a step of the clock under a running program. Monotonic time and timers stay
+// unchanged, as they do when a machine's clock is set.
 import { readFileSync } from 'node:fs';
 
 const file = process.env['WRIT_SOAK_CLOCK'] ?? '';
-const lookEveryMs = 200;
+const readEveryMs = 200;
 const RealDate = Date;
 let shiftMs = 0;
-let lookedAtMs = Number.NEGATIVE_INFINITY;
+let lastReadMs = Number.NEGATIVE_INFINITY;
 
 function shift(): number {
   const nowMs = performance.now();
-  if (nowMs - lookedAtMs < lookEveryMs) return shiftMs;
-  lookedAtMs = nowMs;
+  if (nowMs - lastReadMs < readEveryMs) return shiftMs;
+  lastReadMs = nowMs;
   try {
     shiftMs = Number(readFileSync(file, 'utf8')) || 0;
   } catch {

@@ -1,5 +1,5 @@
-// The web server of the repository, on loopback in this process: it serves what the publisher has, or does what servers and
-// networks do. Time-outs of the transport are the kernel's and Node's, in real time; so those of the host are short.
+// The web server of the repository, on loopback in this process: it serves the publisher's files, or fails as servers and
+// networks do. Timeouts of the transport belong to the kernel and Node and take real time, so the host's timeouts are short.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Seeded } from '../../kit/assert/seeded.js';
@@ -22,12 +22,12 @@ export const serverFaults = [
 ] as const;
 export type ServerFault = (typeof serverFaults)[number];
 
-export interface LifeServer {
+export interface FaultyServer {
   readonly url: string;
   fault: ServerFault | undefined;
-  /** A wrong clock of the server: its `Date`. */
+  /** The error of the server's clock, which its `Date` header shows. */
   wrongByMs: number;
-  /** Answers that are about to be given; one that hangs is none. */
+  /** The number of responses that are about to be sent, without those that hang. */
   answers(): number;
   requests(): number;
   endConnections(): void;
@@ -40,7 +40,7 @@ export interface ServerOptions {
   readonly nowMs: () => number;
 }
 
-export async function lifeServer({ files, random, nowMs }: ServerOptions): Promise<LifeServer> {
+export async function faultyServer({ files, random, nowMs }: ServerOptions): Promise<FaultyServer> {
   let answers = 0;
   let requests = 0;
   const sockets = new Set<Socket>();
@@ -65,7 +65,7 @@ export async function lifeServer({ files, random, nowMs }: ServerOptions): Promi
   const endConnections = (): void => {
     for (const socket of sockets) socket.destroy();
   };
-  const server: LifeServer = {
+  const server: FaultyServer = {
     url: `http://127.0.0.1:${port}/`,
     fault: undefined,
     wrongByMs: 0,
@@ -91,13 +91,13 @@ interface Answer {
 function answer(given: Answer): void {
   const { fault, response, path } = given;
   if (given.bytes === undefined) {
-    honest(given);
+    sendBytes(given);
     return;
   }
   switch (fault) {
     case undefined:
     case 'slow':
-      honest(given);
+      sendBytes(given);
       return;
     case 'away':
       response.destroy();
@@ -125,11 +125,11 @@ function answer(given: Answer): void {
       response.writeHead(404).end();
       return;
     default:
-      spoiled(given, given.bytes);
+      sendWrongBytes(given, given.bytes);
   }
 }
 
-function honest({ response, bytes, fault }: Answer): void {
+function sendBytes({ response, bytes, fault }: Answer): void {
   const end = (): void => {
     if (bytes === undefined) response.writeHead(404).end();
     else response.end(bytes);
@@ -138,18 +138,18 @@ function honest({ response, bytes, fault }: Answer): void {
   else end();
 }
 
-/** The bytes themselves are wrong. */
-function spoiled({ response, random, fault }: Answer, bytes: Buffer): void {
+/** Responds with wrong bytes: cut, changed, random or endless. */
+function sendWrongBytes({ response, random, fault }: Answer, bytes: Buffer): void {
   switch (fault) {
     case 'cut':
       response.writeHead(200, { 'content-length': bytes.length });
       response.write(bytes.subarray(0, random.int(bytes.length + 1)), () => response.destroy());
       return;
     case 'bit turned': {
-      const bent = Buffer.from(bytes);
-      const at = random.int(bent.length);
-      bent.writeUInt8(bent.readUInt8(at) ^ (1 << random.int(8)), at);
-      response.end(bent);
+      const changed = Buffer.from(bytes);
+      const at = random.int(changed.length);
+      changed.writeUInt8(changed.readUInt8(at) ^ (1 << random.int(8)), at);
+      response.end(changed);
       return;
     }
     case 'garbage':

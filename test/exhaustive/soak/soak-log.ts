@@ -1,10 +1,10 @@
-// What a soak has done and seen so far: counts by kind, the last events, and the violations. Owns the telling; writes
-// every event to a file as well, so that a kept state has its whole story.
+// The record of a soak: counts by kind, the last events, and the violations. Writes each event to a file as well, so that a
+// kept state directory has all of them.
 import * as fs from 'node:fs';
 
 const keptEvents = 50;
 
-export class SoakStory {
+export class SoakLog {
   readonly #file: string;
   readonly #startedMs = performance.now();
   readonly #counts = new Map<string, number>();
@@ -12,7 +12,7 @@ export class SoakStory {
   readonly #violations: string[] = [];
   readonly #greatest = new Map<string, number>();
 
-  /** @param file where all events go */
+  /** @param file that each event is appended to */
   constructor(file: string) {
     this.#file = file;
   }
@@ -33,7 +33,7 @@ export class SoakStory {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + by);
   }
 
-  /** Remembers the greatest value that was measured. */
+  /** Records the greatest value of a measurement. */
   measure(name: string, value: number): void {
     this.#greatest.set(name, Math.max(this.#greatest.get(name) ?? 0, value));
   }
@@ -59,14 +59,14 @@ export class SoakStory {
     return this.#greatest.get(name) ?? 0;
   }
 
-  /** @returns one line */
+  /** @returns the main counts in one line */
   progress(): string {
     const shown = ['actions', 'publishes', 'reads', 'files read', 'pulls', 'kills', 'recoveries', 'repairs'];
     const parts = shown.map((name) => `${name} ${this.counted(name)}`);
     return `${(this.elapsedMs() / 1000).toFixed(0)} s: ${parts.join(', ')}, violations ${this.#violations.length}`;
   }
 
-  /** @returns every count and measure, one a line */
+  /** @returns a line for each count and measurement */
   totals(): string[] {
     const counts = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1));
     const greatest = [...this.#greatest].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,18 +1,18 @@
-// What a reader finds behind `current`: each bundle's tree, read file by file as a worker does, and which release that is.
-// Reads only, and never through what may hang.
+// Reads the policy behind `current` as a worker does: the tree of each bundle, file by file, and the serial of its release.
+// Reads regular files only, so that no read can hang.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { HostPaths } from '../../../src/agent/state/paths.js';
-import { digestOf } from './life-publisher.js';
+import { digestOf } from './simulated-publisher.js';
 
 export interface FoundTree {
   readonly bundle: string;
   readonly serial: number;
-  /** Of the files, as the publisher's. */
+  /** Digest of the files, as `digestOf` computes it for the published release. */
   readonly digest: string;
 }
 
-/** @returns undefined where there is no `current`. @throws Error for what cannot be read */
+/** @returns undefined when `current` does not exist. @throws Error when a file cannot be read */
 export function readActivePolicy({ current }: Pick<HostPaths, 'current'>): FoundTree[] | undefined {
   if (fs.lstatSync(current, { throwIfNoEntry: false }) === undefined) return undefined;
   const active = fs.realpathSync(current);

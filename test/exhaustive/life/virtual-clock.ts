@@ -1,16 +1,20 @@
-// Virtual time: a true time that only jumps, to the next timer of whoever sleeps, and a host's wall clock that may be wrong
-// by any offset. Owns times and sleepers; when it is right to jump is life-drive's.
+// Virtual time: a true time that jumps from timer to timer, and a host's wall clock that is wrong by any offset. Owns the
+// times and the sleepers. timeDriver (time-driver.ts) decides when the clock may jump.
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../../src/platform/time/clock.js';
 
-export interface LifeClock extends Clock {
-  /** Epoch milliseconds of the world, whatever the host's clock says. */
+export interface VirtualClock extends Clock {
+  /** The true time in epoch milliseconds, without the error of the host's clock. */
   trueMs(): number;
-  /** The host's wall clock is wrong by so much from now on. */
+  /** From now on the host's wall clock differs from the true time by `offsetMs`. */
   setWrongBy(offsetMs: number): void;
+  /** The number of callers that sleep. */
   sleeping(): number;
-  /** Jumps to the next timer that is due by `endMs` of true time, or to `endMs`. @returns whether anybody woke */
-  jump(endMs: number): 'woken' | 'nobody';
+  /**
+   * Jumps to the next timer that is due by `endMs` of true time and wakes its sleeper, or jumps to `endMs`.
+   * @returns `none` when no timer was due
+   */
+  jump(endMs: number): 'woken' | 'none';
 }
 
 interface Sleeper {
@@ -18,7 +22,7 @@ interface Sleeper {
   wake(): void;
 }
 
-export function lifeClock(startMs: number): LifeClock {
+export function virtualClock(startMs: number): VirtualClock {
   let nowMs = startMs;
   let wrongByMs = 0;
   const sleepers = new Set<Sleeper>();
@@ -51,10 +55,10 @@ export function lifeClock(startMs: number): LifeClock {
     },
     jump: (endMs) => {
       let first: Sleeper | undefined;
-      for (const one of sleepers) if (first === undefined || one.dueMs < first.dueMs) first = one;
+      for (const sleeper of sleepers) if (first === undefined || sleeper.dueMs < first.dueMs) first = sleeper;
       if (first === undefined || first.dueMs > endMs) {
         nowMs = Math.max(nowMs, endMs);
-        return 'nobody';
+        return 'none';
       }
       nowMs = Math.max(nowMs, first.dueMs);
       first.wake();

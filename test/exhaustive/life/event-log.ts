@@ -1,10 +1,10 @@
-// What a life has done and seen: counts by kind, the last events, and what must not be. Owns the telling.
+// The record of a simulation: counts by kind, the last events, and the violations of rules.
 
-export interface LifeStory {
+export interface EventLog {
   event(text: string): void;
   count(name: string, by?: number): void;
   counted(name: string): number;
-  /** Something that must not be. */
+  /** Records a violation of a rule, with the events before it. */
   violate(text: string): void;
   readonly violations: readonly string[];
   readonly lastEvents: readonly string[];
@@ -15,7 +15,7 @@ const keptEvents = 40;
 const maxTextCharacters = 1500;
 
 /** @param hours virtual hours so far */
-export function lifeStory(hours: () => number): LifeStory {
+export function eventLog(hours: () => number): EventLog {
   const counts = new Map<string, number>();
   const lastEvents: string[] = [];
   const violations: string[] = [];

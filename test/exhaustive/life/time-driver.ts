@@ -1,35 +1,35 @@
-// Lets time pass: the clock jumps whenever nobody is at work. What is real takes real time: answers of the server, programs,
-// flushes; a job that waits for nothing of these waits for the clock, which then jumps under it.
+// Moves the virtual time: the clock jumps whenever no work is pending. Real work takes real time: responses of the server,
+// programs, flushes. A job without such work waits for the clock, so the clock jumps while that job runs.
 import { setTimeout as realSleep, setImmediate } from 'node:timers/promises';
-import type { LifeClock } from './life-clock.js';
+import type { VirtualClock } from './virtual-clock.js';
 
-/** Who is at work, and whether the clock may jump under it. */
-export interface AtWork {
-  /** Jobs of the agent that have begun and not ended. */
+/** The work that must end, or stall, before the clock jumps. */
+export interface PendingWork {
+  /** The number of the agent's jobs that have begun and not ended. */
   jobs(): number;
-  /** Answers that the server is about to give. */
+  /** The number of responses that the server is about to send. */
   answers(): number;
 }
 
-export interface Drive {
-  /** True time goes on by so much; the clock jumps from timer to timer. */
+export interface TimeDriver {
+  /** Advances the true time by `ms`, from timer to timer. */
   pass(ms: number): Promise<void>;
-  /** Time passes until the promise is settled. @throws Error when it is not in `maxRealMs` of real time */
+  /** Advances the time until the promise is settled. @throws Error after `maxRealMs` of real time */
   until<T>(promise: Promise<T>): Promise<T>;
 }
 
-/** A job that does nothing for so long in real time waits for the clock. */
+/** A job without progress for this real time waits for the clock. */
 const stallMs = 25;
 const maxRealMs = 60_000;
-/** Rounds of the event loop without work after which everything is said to be still. */
-const stillRounds = 3;
+/** After this many rounds of the event loop without work, the host counts as idle. */
+const idleRounds = 3;
 
-export function lifeDrive(clock: LifeClock, work: AtWork): Drive {
+export function timeDriver(clock: VirtualClock, work: PendingWork): TimeDriver {
   const isReal = (): boolean =>
     work.answers() > 0 || process.getActiveResourcesInfo().includes('ProcessWrap');
-  const becomeStill = async (): Promise<void> => {
+  const waitUntilIdle = async (): Promise<void> => {
     const startedMs = performance.now();
-    for (let still = 0, rounds = 0; still < stillRounds; rounds++) {
+    for (let still = 0, rounds = 0; still < idleRounds; rounds++) {
       await setImmediate();
       if (work.jobs() === 0 && work.answers() === 0) {
         still += 1;
@@ -46,10 +46,10 @@ export function lifeDrive(clock: LifeClock, work: AtWork): Drive {
     pass: async (ms) => {
       const endMs = clock.trueMs() + ms;
       for (let woken = 'woken'; woken === 'woken'; ) {
-        await becomeStill();
+        await waitUntilIdle();
         woken = clock.jump(endMs);
       }
-      await becomeStill();
+      await waitUntilIdle();
     },
     until: async (promise) => {
       let isSettled = false;
@@ -59,8 +59,8 @@ export function lifeDrive(clock: LifeClock, work: AtWork): Drive {
       settled.catch(() => undefined);
       const startedMs = performance.now();
       while (!isSettled) {
-        await becomeStill();
-        // An answer may still be on its way through a socket.
+        await waitUntilIdle();
+        // A response may still be in a socket.
         for (let rounds = 0; rounds < 20 && !isSettled; rounds++) await setImmediate();
         if (!isSettled) clock.jump(clock.trueMs() + 1000);
         if (performance.now() - startedMs > maxRealMs) throw new Error(`no end after ${maxRealMs} ms`);

@@ -1,5 +1,5 @@
-// The publisher of a life: releases that are good, that a check refuses, that a worker refuses, and bombs, signed by a
-// simulated repository. Owns what each release is; forgets what nobody may ask for any more, so that it does not grow.
+// The publisher of a simulated host, with a repository simulator: good releases, releases that a check or a worker refuses,
+// and bombs. Owns the kind of each release. Deletes old metadata and archives, so that the repository does not grow.
 import { createHash } from 'node:crypto';
 import type { ReleaseInfo } from '../../../src/core/release/release.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
@@ -9,36 +9,36 @@ import { RepositorySimulator } from '../../kit/repository/repository-simulator.j
 
 export const bundles = ['access', 'dns-edge'] as const;
 export type Bundle = (typeof bundles)[number];
-/** `refused` by a check, `nacked` by a worker: that one may be active for a moment. */
+/** `refused` by a check: never active. `nacked` by a worker: may be active for a moment. */
 export type ReleaseKind = 'good' | 'refused' | 'nacked' | 'bomb';
 
-export interface LifePublisher {
+export interface SimulatedPublisher {
   readonly repository: RepositorySimulator;
   publish(bundle: Bundle, kind: Exclude<ReleaseKind, 'bomb'>): number;
-  /** The next of the corpus, round and round. @returns its name */
+  /** Publishes the next bomb of the corpus, in turn. @returns the name of the bomb */
   publishBomb(bundle: Bundle): string;
-  /** Of the newest release. */
+  /** The serial of the newest release. */
   serial(bundle: Bundle): number;
   /** Signs snapshot and timestamp again, by the publisher's clock. */
   sign(): void;
   rotate(): string;
-  /** The publisher's clock is wrong by so much from now on. */
+  /** From now on the publisher's clock differs from the true time by `offsetMs`. */
   setWrongBy(offsetMs: number): void;
-  /** By `BUNDLE DIGEST` of its files. */
+  /** @param digest of the files of the release @returns undefined for an unknown release */
   kindOf(bundle: string, digest: string): ReleaseKind | undefined;
 }
 
 export interface PublisherOptions {
   readonly nowMs: () => number;
   readonly random: Seeded;
-  /** Of the manifest of each bomb. */
+  /** The length of the manifest of each bomb. */
   readonly bombBytes: number;
 }
 
-/** Of metadata that is served: a host never asks for an older one, but for roots. */
+/** Versions of a role that stay on the server. Hosts request older versions of root only. */
 const keptVersions = 4;
 
-export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): LifePublisher {
+export function simulatedPublisher({ nowMs, random, bombBytes }: PublisherOptions): SimulatedPublisher {
   const repository = new RepositorySimulator({ nowMs: nowMs() });
   const kinds = new Map<string, ReleaseKind>();
   const serials = new Map<string, number>(bundles.map((name) => [name, 0]));
@@ -96,13 +96,13 @@ export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): L
   };
 }
 
-/** What is signed of a release, and served. */
+/** The archive that is served, and the signed reference to its manifest. */
 interface Packed {
   readonly archive: Buffer;
   readonly manifest: ReleaseInfo['manifest'];
 }
 
-/** Without what they become: that is a thousand times as much. */
+/** Packs each bomb once and drops its manifest, which is a thousand times as large. */
 function packedBombs(bytes: number): (Packed & { readonly name: string })[] {
   const packed = [];
   for (const { name, archive, manifest, manifestLength } of manifestBombs({ bytes })) {
@@ -123,7 +123,7 @@ function filesOf(bundle: Bundle, kind: ReleaseKind, serial: number): PolicyFile[
   return kind === 'good' ? files : [...files, { path: kind, content: 'x' }];
 }
 
-/** The same of a tree on disk as of what was published. */
+/** @returns the same digest for a published release and for its tree on disk */
 export function digestOf(files: readonly PolicyFile[]): string {
   const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1));
   return createHash('sha256')

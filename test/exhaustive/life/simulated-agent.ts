@@ -1,5 +1,6 @@
-// The agent of a life, in this process: the composition of the daemon, with this clock, this disk and a log that is judged as
-// it is written. Owns one agent from its start to its end; a kill leaves the disk as it is from one operation on.
+// The agent of the simulated host, in this process: the composition of the daemon with a virtual clock, a faulty disk and a
+// log that is checked line by line. Owns one agent from its start to its end. A kill blocks each change to the disk from one
+// operation on.
 import { writeFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -12,35 +13,35 @@ import { systemClock } from '../../../src/platform/time/clock.js';
 import { fixedInstall } from '../../kit/agent/fixed-install.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import type { TempDir } from '../../kit/disk/temp-dir.js';
-import type { LifeClock } from './life-clock.js';
-import { type LifeDisk, lifeDisk } from './life-disk.js';
+import { type FaultyDisk, faultyDisk } from './faulty-disk.js';
+import type { VirtualClock } from './virtual-clock.js';
 
-export interface LifeAgent {
-  readonly disk: LifeDisk;
+export interface SimulatedAgent {
+  readonly disk: FaultyDisk;
   readonly stop: AbortController;
-  /** Whether it polls and answers; it may have failed to start. */
+  /** `runs`: the agent polls and answers requests. `over`: it ended, or its start failed. */
   state(): 'starting' | 'runs' | 'over';
-  /** Resolves when it is over, with what kept it from starting or ended it. */
+  /** Resolves when the agent ends: with the error that failed its start or ended it, or with undefined. */
   readonly ended: Promise<unknown>;
-  /** Jobs that have begun and not ended. */
+  /** The number of jobs that have begun and not ended. */
   jobs(): number;
   reload(): void;
   ask(request: ControlRequest): Promise<ControlAnswer[]>;
 }
 
-/** What an agent tells its life. */
-export interface LifeEars {
+/** Listeners for the log lines and the ended jobs of an agent. */
+export interface AgentListeners {
   onLog(line: string): void;
   onEnd(end: CycleEnd): void;
 }
 
-export interface AgentPlaces {
+export interface AgentPaths {
   readonly paths: HostPaths;
   readonly configPath: string;
   readonly metrics: string;
 }
 
-export function agentPlaces(dir: TempDir): AgentPlaces {
+export function agentPaths(dir: TempDir): AgentPaths {
   const places = { state: dir.join('state'), run: dir.join('run') };
   const paths = hostPaths({
     ...places,
@@ -53,13 +54,13 @@ export function agentPlaces(dir: TempDir): AgentPlaces {
 export interface ConfigureOptions {
   readonly url: string;
   readonly root: string;
-  /** Changed by a reload. */
+  /** The poll interval as the configuration writes it: events change it before a reload. */
   readonly pollEvery?: string;
 }
 
-/** Writes the configuration: everything that an agent does by itself, often enough to be seen. */
+/** Writes a configuration with every periodic task of the agent, at intervals short enough for the simulation. */
 export function configure(
-  { paths, configPath, metrics }: AgentPlaces,
+  { paths, configPath, metrics }: AgentPaths,
   { url, root, pollEvery = '1m' }: ConfigureOptions,
 ): void {
   const check = { name: 'sane', run: ['sh', '-c', 'test ! -e "$1/refused"', 'sh', '{bundle}'] };
@@ -84,16 +85,16 @@ export function configure(
   writeFileSync(configPath, JSON.stringify(keys));
 }
 
-export interface StartOptions extends LifeEars {
-  readonly places: AgentPlaces;
-  readonly clock: LifeClock;
+export interface StartOptions extends AgentListeners {
+  readonly places: AgentPaths;
+  readonly clock: VirtualClock;
   readonly random: Seeded;
 }
 
-export function startLifeAgent({ places, clock, random, onLog, onEnd }: StartOptions): LifeAgent {
-  const disk = lifeDisk(random);
+export function startSimulatedAgent({ places, clock, random, onLog, onEnd }: StartOptions): SimulatedAgent {
+  const disk = faultyDisk(random);
   const stop = new AbortController();
-  let state: ReturnType<LifeAgent['state']> = 'starting';
+  let state: ReturnType<SimulatedAgent['state']> = 'starting';
   let jobs = 0;
   let reload = (): void => undefined;
   const stream = new Writable({
@@ -139,11 +140,11 @@ export function startLifeAgent({ places, clock, random, onLog, onEnd }: StartOpt
     state: () => state,
     jobs: () => jobs,
     reload: () => reload(),
-    ask: (request) => askLife(places.paths, request),
+    ask: (request) => askOverSocket(places.paths, request),
   };
 }
 
-async function askLife(paths: HostPaths, request: ControlRequest): Promise<ControlAnswer[]> {
+async function askOverSocket(paths: HostPaths, request: ControlRequest): Promise<ControlAnswer[]> {
   const answers: ControlAnswer[] = [];
   const client = {
     ...{ socketPath: paths.socket, state: paths.state, version: '0.1.0', clock: systemClock, request },

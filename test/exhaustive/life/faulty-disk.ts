@@ -1,5 +1,5 @@
-// The host's disk as the agent meets it: full, read-only or broken at operations that chance chooses, and a kill, from which
-// on nothing of that agent changes anything any more. Owns what fails; what is damaged on the disk itself is life-events'.
+// The disk operations of the host's agent: full, read-only or broken at operations that the seed selects. After a kill the
+// agent changes nothing on the disk any more. Owns failing operations; host-events.ts damages the files themselves.
 import type { FileOperation, OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import { Killed } from '../../kit/disk/operation-trap.js';
@@ -7,18 +7,19 @@ import { Killed } from '../../kit/disk/operation-trap.js';
 export const diskFaults = ['ENOSPC', 'EROFS', 'EIO', 'EMFILE', 'EDQUOT'] as const;
 export type DiskFault = (typeof diskFaults)[number];
 
-export interface LifeDisk extends OperationObserver {
-  /** From now on this happens once in so many operations. */
+export interface FaultyDisk extends OperationObserver {
+  /** From now on `fault` fails one in `onceIn` operations. */
   fail(fault: DiskFault, onceIn: number): void;
-  /** At one operation that is so far away. */
+  /** Kills the agent after so many more operations. */
   killAfter(operations: number): void;
-  /** True once it was killed. */
+  /** True after the kill. */
   isDead(): boolean;
+  /** Ends the fault and cancels a pending kill. */
   heal(): void;
 }
 
-/** One for each agent: a dead one stays dead. */
-export function lifeDisk(random: Seeded): LifeDisk {
+/** Creates the disk of one agent: each new agent needs a new one, because a kill is final. */
+export function faultyDisk(random: Seeded): FaultyDisk {
   let failing: { readonly fault: DiskFault; readonly onceIn: number } | undefined;
   let killAt: number | undefined;
   let isDead = false;

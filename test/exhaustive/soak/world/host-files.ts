@@ -1,21 +1,21 @@
-// Where a host of a soak has its files, how its agent is configured, and how its program is started. Starts nothing.
+// The files of a soak host, the configuration of its agent, and the command line of its program. Starts no process.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { configSchema } from '../../../../src/core/config/config-schema.js';
 import { writProgram } from '../../../kit/cli/writ-program.js';
 
-/** How long a generation that was left stays: no reader may need longer for one reading. */
+/** How long a generation stays after it was replaced: no reader may need longer for one reading. */
 export const graceMs = 5000;
 
-/** This Writ looks for damage and mends it. */
+/** Whether this version of Writ scans for damage and repairs it. */
 export const canRepair = configSchema.properties?.['scrub'] !== undefined;
 
 const clockModule = join(import.meta.dirname, 'stepped-clock.js');
 
-export class HostPlaces {
+export class HostFiles {
   readonly name: string;
   readonly directory: string;
-  /** Where the host's own file system is mounted, if it has one. */
+  /** The mount point of the host's private file system, if it has one. */
   readonly disk: string;
   readonly state: string;
   readonly policy: string;
@@ -39,7 +39,7 @@ export class HostPlaces {
     fs.writeFileSync(this.log, '');
   }
 
-  /** @param server where its agent asks; @param root the bootstrap root */
+  /** @param server that the agent downloads from @param root the bootstrap root */
   writeConfig(server: { readonly port: number }, root: string): void {
     fs.writeFileSync(this.configPath, JSON.stringify(this.#config(server.port, root)));
   }

@@ -1,5 +1,6 @@
-// What a life is measured by at the end of each virtual hour, when all is right and still, and whether that stayed flat: the
-// medians of the last three quarters, since in the first things still get their sizes. Pure but for read.
+// Measures a simulated host at the end of each virtual hour, when no fault and no work is left, and finds growth in the
+// medians of the last three quarters. The first quarter does not count, because caches and tables fill in it. Pure except for
+// reads.
 import { readdirSync } from 'node:fs';
 import { getHeapCodeStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -8,19 +9,20 @@ export interface Measured {
   readonly descriptors: number;
   /** Timers of Node. */
   readonly timers: number;
-  /** Who sleeps by the virtual clock. */
+  /** Callers that sleep by the virtual clock. */
   readonly sleepers: number;
   /** Listeners of the process and of the signal that ends the agent. */
   readonly listeners: number;
-  /** Heap behind a full collection without V8's code, and buffers outside of it. */
+  /** Heap after a full collection without V8's code, plus buffers outside the heap. */
   readonly bytes: number;
   /** Files and directories of the state. */
   readonly entries: number;
 }
 
 /**
- * By how much the median may grow from the second quarter to the last. A leak of a descriptor or of 1 kB at each poll of a minute is, over the 24 hours
- * between the middles of both quarters, 1440 and 1.4 MB; a life without one grew by 0.2 MB.
+ * The growth of a median from the second quarter to the last that is no leak. Between the middles of both quarters are
+ * 24 hours. A leak at each poll of a minute is 1440 descriptors, or 1.4 MB for 1 kB a poll; a simulation without a leak
+ * grew by 0.2 MB.
  */
 export const tolerances: Measured = {
   ...{ descriptors: 1, timers: 2, sleepers: 4, listeners: 4 },
@@ -29,9 +31,9 @@ export const tolerances: Measured = {
 };
 
 /**
- * From here on V8 optimises nothing: two days of a life in minutes make it compile until the end, and what it makes and
- * notes for that was most of what grew (0.8 of 1.4 MB in ten hours), which no agent can help.
- * @returns a full collection, whatever flags this process was started with
+ * Turns off the optimising compiler of V8 for the rest of the process. Two days in minutes keep it compiling until the
+ * end, and its code and feedback were most of the growth (0.8 of 1.4 MB in ten hours), which the agent does not cause.
+ * @returns a function for a full collection, whatever flags the process was started with
  */
 export function collector(): () => void {
   setFlagsFromString('--no-opt');
@@ -47,7 +49,10 @@ export function timers(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 }
 
-/** What is left of the harness in it: metrics of agents that have ended, which last as long as a process (10 kB each start). */
+/**
+ * Heap and buffers in bytes. Metrics of ended agents remain in it, because they last as long as the process (10 kB for
+ * each start).
+ */
 export function bytes(collect: () => void): number {
   collect();
   collect();
@@ -66,7 +71,7 @@ export function growth(series: readonly Measured[]): Growth[] {
   const quarter = Math.floor(series.length / 4);
   const from = series.length - 3 * quarter;
   const medianOf = (meter: keyof Measured, nth: number): number =>
-    median(series.slice(from + nth * quarter, from + (nth + 1) * quarter).map((one) => one[meter]));
+    median(series.slice(from + nth * quarter, from + (nth + 1) * quarter).map((measured) => measured[meter]));
   return (Object.keys(tolerances) as (keyof Measured)[]).map((meter) => ({
     meter,
     quarters: [medianOf(meter, 0), medianOf(meter, 1), medianOf(meter, 2)],
@@ -74,9 +79,9 @@ export function growth(series: readonly Measured[]): Growth[] {
 }
 
 /**
- * A leak goes on, so half of what may grow is exceeded from each quarter to the next. One step is none, whenever it comes:
+ * A leak is steady: each quarter grows by more than half of the tolerance. A single step is no leak, whenever it comes:
  * the first wrong configuration of a process takes 1.6 MB for good, the next thousand take nothing.
- * @returns what goes on growing
+ * @returns the meters that leak
  */
 export function leaks(series: readonly Measured[]): Growth[] {
   return growth(series).filter(({ meter, quarters: [second, third, last] }) => {

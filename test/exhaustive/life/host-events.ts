@@ -1,24 +1,24 @@
-// What happens to a host by chance: each row is one event of publishers, servers, networks, clocks, disks, workers and
-// people. Owns what is done; what must hold behind it is life-rules'.
+// The random events of a simulated host: each row is an event of publishers, servers, networks, clocks, disks, workers or
+// people. Owns the actions; host-rules.ts owns the conditions that must hold after each of them.
 import * as fs from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { damageCases, doHarm } from '../damage/state-harms.js';
-import { diskFaults } from './life-disk.js';
-import { bundles } from './life-publisher.js';
-import { serverFaults } from './life-server.js';
-import { moods } from './life-worker.js';
-import type { World } from './life-world.js';
+import { diskFaults } from './faulty-disk.js';
+import { serverFaults } from './faulty-server.js';
+import { bundles } from './simulated-publisher.js';
+import { workerBehaviours } from './simulated-worker.js';
+import type { World } from './world.js';
 
-/** @returns what was chosen, for the story */
+/** @returns the parameters that the seed chose, for the event log */
 type Act = (world: World) => Promise<string> | string;
 
-export interface LifeEvent {
+export interface HostEvent {
   readonly name: string;
-  /** How often, beside the others. */
+  /** The relative frequency of the event. */
   readonly weight: number;
-  /** `ends`: the agent does not live on. */
-  readonly agent: 'lives on' | 'ends';
+  /** `agentEnds`: the agent does not simulateHost on. */
+  readonly agent: 'continues' | 'ends';
   readonly act: Act;
 }
 
@@ -27,8 +27,8 @@ const hourMs = 3_600_000;
 const yearMs = 365 * 24 * hourMs;
 const by = 'life';
 
-/** Both ways; decades among them. */
-const wrongs = [
+/** Errors of a clock, up to decades, that signedOffset applies forwards or backwards. */
+const clockErrors = [
   secondMs,
   90 * secondMs,
   hourMs,
@@ -39,13 +39,13 @@ const wrongs = [
   35 * yearMs,
 ];
 
-const livesOn: Readonly<Record<string, readonly [number, Act]>> = {
+const agentContinues: Readonly<Record<string, readonly [number, Act]>> = {
   'publish a good release': [6, (world) => published(world, 'good')],
   'publish what a check refuses': [2, (world) => published(world, 'refused')],
   'publish what workers refuse': [2, (world) => published(world, 'nacked')],
   'publish a bomb': [1, ({ publisher, random }) => publisher.publishBomb(random.pick(bundles))],
   'keys change': [1, ({ publisher }) => publisher.rotate()],
-  'metadata is signed again': [2, quietly(({ publisher }) => publisher.sign())],
+  'metadata is signed again': [2, withoutText(({ publisher }) => publisher.sign())],
   'the clock of the publisher is wrong': [1, signWrong],
   'the server fails': [6, failServer],
   'the server is right': [
@@ -58,14 +58,14 @@ const livesOn: Readonly<Record<string, readonly [number, Act]>> = {
   'the clock of the server is wrong': [
     1,
     ({ server, random }) => {
-      server.wrongByMs = wrong(random.pick(wrongs), random.once(2));
+      server.wrongByMs = signedOffset(random.pick(clockErrors), random.once(2));
       return String(server.wrongByMs);
     },
   ],
   'the clock of the host jumps': [3, jump],
-  'the clock of the host is set right': [2, quietly(({ clock }) => clock.setWrongBy(0))],
+  'the clock of the host is set right': [2, withoutText(({ clock }) => clock.setWrongBy(0))],
   'the disk fails': [4, failDisk],
-  'the disk is right': [3, quietly(({ agent }) => agent().disk.heal())],
+  'the disk is right': [3, withoutText(({ agent }) => agent().disk.heal())],
   'an entry of the state is harmed': [2, harm],
   'a worker changes': [4, changeWorker],
   'many reloads': [2, reloads],
@@ -86,31 +86,34 @@ const livesOn: Readonly<Record<string, readonly [number, Act]>> = {
     2,
     async (world) => answerOf(await world.ask({ type: 'verify', repair: world.random.once(2), by })),
   ],
-  look: [3, look],
+  'queries that only read': [3, queryAgent],
   forget: [1, async (world) => answerOf(await world.ask({ type: 'forget', by }))],
   'the history is long': [1, lengthenHistory],
 };
 
-const ends: Readonly<Record<string, readonly [number, Act]>> = {
+const agentEnds: Readonly<Record<string, readonly [number, Act]>> = {
   'the agent is restarted': [3, restart],
   'the agent is killed': [12, kill],
 };
 
-export const lifeEvents: readonly LifeEvent[] = [...rows(livesOn, 'lives on'), ...rows(ends, 'ends')];
+export const hostEvents: readonly HostEvent[] = [
+  ...rows(agentContinues, 'continues'),
+  ...rows(agentEnds, 'ends'),
+];
 
-function rows(table: typeof livesOn, agent: LifeEvent['agent']): LifeEvent[] {
+function rows(table: typeof agentContinues, agent: HostEvent['agent']): HostEvent[] {
   return Object.entries(table).map(([name, [weight, act]]) => ({ name, weight, agent, act }));
 }
 
-/** Of what has nothing to tell. */
-function quietly(act: (world: World) => void): Act {
+/** Wraps an event without parameters for the log. */
+function withoutText(act: (world: World) => void): Act {
   return (world) => {
     act(world);
     return '';
   };
 }
 
-function wrong(ms: number, isBehind: boolean): number {
+function signedOffset(ms: number, isBehind: boolean): number {
   return isBehind ? -ms : ms;
 }
 
@@ -120,8 +123,8 @@ function published({ publisher, random }: World, kind: 'good' | 'refused' | 'nac
 }
 
 /**
- * By less than metadata lives: what is signed decades ahead needs a person (test/scenario/clocks), and a release that
- * is over ten minutes ahead is one that hosts wait for.
+ * Sets the publisher's clock wrong by less than the validity period of metadata. Metadata signed decades ahead needs a
+ * person (test/scenario/clocks). Hosts defer a release that is more than ten minutes ahead.
  */
 function signWrong({ publisher, random }: World): string {
   const offsetMs = random.pick([-30 * 24 * hourMs, -8 * 24 * hourMs, -hourMs, -20_000, 20_000, 5 * 60_000]);
@@ -137,7 +140,7 @@ function failServer({ server, random }: World): string {
 }
 
 function jump({ clock, random }: World): string {
-  const offsetMs = wrong(random.pick(wrongs), random.once(2));
+  const offsetMs = signedOffset(random.pick(clockErrors), random.once(2));
   clock.setWrongBy(offsetMs);
   return `${offsetMs / hourMs} h`;
 }
@@ -149,15 +152,15 @@ function failDisk({ random, agent }: World): string {
 }
 
 function harm(world: World): string {
-  const { random, places, harmed, story } = world;
+  const { random, places, harmed, log } = world;
   const { state } = places.paths;
   const harmable = damageCases(state).filter(({ entry }) => entry.path !== '' && entry.path !== 'lock');
   const chosen = random.pick(harmable);
   try {
     doHarm(state, chosen);
   } catch (error) {
-    // It was harmed before.
-    story.event(`  ${error}`);
+    // An earlier event harmed the same entry.
+    log.event(`  ${error}`);
   }
   harmed.add(join(state, chosen.entry.path));
   if (chosen.entry.path.startsWith('policy')) world.isPolicyHarmed = true;
@@ -166,16 +169,16 @@ function harm(world: World): string {
 
 function changeWorker({ workers, random }: World): string {
   const worker = random.pick(workers);
-  worker.mood = random.pick(moods);
-  if (worker.mood === 'absent' || random.once(3)) worker.leave();
-  return worker.mood;
+  worker.behaviour = random.pick(workerBehaviours);
+  if (worker.behaviour === 'absent' || random.once(3)) worker.leave();
+  return worker.behaviour;
 }
 
 function reloads(world: World): string {
   world.configure(world.random.pick(['1m', '2m', '7s']));
   const times = 1 + world.random.int(100);
   for (let count = 0; count < times; count++) world.agent().reload();
-  world.story.count('reloads', times);
+  world.log.count('reloads', times);
   return String(times);
 }
 
@@ -198,8 +201,8 @@ async function pause(world: World): Promise<string> {
   return answerOf(await world.ask({ type: 'pause', by, reason: 'by chance', ...until }));
 }
 
-/** Everybody who only looks. */
-async function look(world: World): Promise<string> {
+/** Sends every request that only reads: status, history, refusals, metrics. */
+async function queryAgent(world: World): Promise<string> {
   await world.ask({ type: 'status' });
   await world.ask({ type: 'history', limit: 50 });
   await world.ask({ type: 'refusals' });
@@ -215,15 +218,15 @@ function scrape(socketPath: string): Promise<number | string> {
   });
 }
 
-/** So that it is rotated: by lines of its own, as a busy month has. */
-function lengthenHistory({ places, story }: World): string {
+/** Repeats the last line of the history until the next lines rotate the file, as after a busy month. */
+function lengthenHistory({ places, log }: World): string {
   const path = places.paths.history;
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined || !stat.isFile() || stat.size > 9_000_000 || stat.size === 0) return 'no';
-  const whole = fs.readFileSync(path, 'utf8');
-  const line = `${whole.trimEnd().split('\n').at(-1)}\n`;
+  const content = fs.readFileSync(path, 'utf8');
+  const line = `${content.trimEnd().split('\n').at(-1)}\n`;
   fs.appendFileSync(path, line.repeat(Math.floor((9_950_000 - stat.size) / line.length)));
-  story.count('histories made long');
+  log.count('histories made long');
   return '';
 }
 
@@ -233,9 +236,9 @@ async function restart(world: World): Promise<string> {
   return '';
 }
 
-/** At some operation of what it does then. */
+/** Kills the agent at a random operation of a pull or of its periodic work, then starts another agent. */
 async function kill(world: World): Promise<string> {
-  const { random, publisher, drive, story } = world;
+  const { random, publisher, drive, log } = world;
   const operations = random.int(150);
   const agent = world.agent();
   agent.disk.killAfter(operations);
@@ -244,7 +247,7 @@ async function kill(world: World): Promise<string> {
     await Promise.race([world.ask({ type: 'pull', force: random.once(3), by }), drive.until(agent.ended)]);
   }
   for (let passed = 0; passed < 20 && !agent.disk.isDead(); passed++) await drive.pass(30_000);
-  if (agent.disk.isDead()) story.count('kills');
+  if (agent.disk.isDead()) log.count('kills');
   else agent.disk.heal();
   await world.end();
   await world.start();

@@ -1,20 +1,21 @@
-// A native worker of a life: it does what it is told, or what workers do. It connects again by itself when it is asked to.
+// A native worker of a simulated host: it acknowledges notifications, or fails as workers do. It connects only when a caller
+// requests it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RawWorker, rawWorker } from '../../kit/workers/raw-worker.js';
-import { bundles } from './life-publisher.js';
+import { bundles } from './simulated-publisher.js';
 
-export const moods = ['right', 'refuses', 'silent', 'liar', 'garbage', 'dies', 'absent'] as const;
-export type Mood = (typeof moods)[number];
+export const workerBehaviours = ['right', 'refuses', 'silent', 'liar', 'garbage', 'dies', 'absent'] as const;
+export type WorkerBehaviour = (typeof workerBehaviours)[number];
 
-export interface LifeWorker {
-  mood: Mood;
-  /** Connects where it is not, unless it is to be absent. */
-  beThere(): void;
+export interface SimulatedWorker {
+  behaviour: WorkerBehaviour;
+  /** Connects unless it is connected already or its behaviour is `absent`. */
+  connect(): void;
   leave(): void;
 }
 
-export function lifeWorker(socketPath: string, name: string): LifeWorker {
+export function simulatedWorker(socketPath: string, name: string): SimulatedWorker {
   let connection: RawWorker | undefined;
   const leave = (): void => {
     connection?.end();
@@ -31,7 +32,7 @@ export function lifeWorker(socketPath: string, name: string): LifeWorker {
   const react = (mine: RawWorker, { id, generation, path }: Notification): void => {
     if (id === undefined) return;
     const nack = { type: 'nack', id, generation, reason: 'no' };
-    switch (worker.mood) {
+    switch (worker.behaviour) {
       case 'right':
         mine.send(isNacked(path) ? nack : { type: 'ack', id, generation });
         return;
@@ -39,7 +40,8 @@ export function lifeWorker(socketPath: string, name: string): LifeWorker {
         mine.send(nack);
         return;
       case 'liar':
-        for (const wrong of [id + 7, -1]) mine.send({ type: 'ack', id: wrong, generation: generation + 1 });
+        for (const signedOffset of [id + 7, -1])
+          mine.send({ type: 'ack', id: signedOffset, generation: generation + 1 });
         return;
       case 'garbage':
         mine.send('{"type":"ack"\0}\n'.repeat(20));
@@ -51,11 +53,11 @@ export function lifeWorker(socketPath: string, name: string): LifeWorker {
         return;
     }
   };
-  const worker: LifeWorker = {
-    mood: 'right',
-    beThere: () => {
-      if (worker.mood === 'absent') leave();
-      if (worker.mood === 'absent' || connection !== undefined || !existsSync(socketPath)) return;
+  const worker: SimulatedWorker = {
+    behaviour: 'right',
+    connect: () => {
+      if (worker.behaviour === 'absent') leave();
+      if (worker.behaviour === 'absent' || connection !== undefined || !existsSync(socketPath)) return;
       connection = rawWorker(socketPath);
       connection.send({ writ: 1, version: '0.1.0' });
       connection.send({ type: 'hello', name, pid: 4711 });
