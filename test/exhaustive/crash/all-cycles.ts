@@ -1,11 +1,13 @@
-// Every cycle that is replayed: those of a host in good order, and those that begin where a power cut has left it. A
-// start that recovers is cut short like any other: it must come to the same end from wherever it was stopped.
+// All recorded cycles: those of an intact host, and starts after a power cut. A start that recovers is interrupted like any
+// other cycle, and must reach the same result from each interruption.
 import * as fs from 'node:fs';
-import { type DiskStory, imageOf, writeImage } from '../power/disk-image.js';
+import { type DiskRecording, imageOf, writeImage } from '../power/disk-image.js';
 import { recordIn } from '../replay/record-cycle.js';
 import { type ReplayCycle, replayCycles } from '../replay/replay-cycles.js';
 
-/** Behind the first change of this kind the power goes for the first time, with all on the disk that had happened. */
+/**
+ * The first power cut: right after the first change that `behind` matches, with everything on disk that had happened.
+ */
 interface FirstCut {
   readonly name: string;
   readonly behind: RegExp;
@@ -22,18 +24,18 @@ function recoveryOf(update: ReplayCycle, { name, behind }: FirstCut): ReplayCycl
     argv: ['pull'],
     prepare: async (world) => {
       const expectation = await update.prepare(world);
-      const { story } = await recordIn(world, update, expectation);
-      const cut = cutBehind(story, behind);
+      const { recording } = await recordIn(world, update, expectation);
+      const cut = cutBehind(recording, behind);
       fs.rmSync(world.disk, { recursive: true });
-      writeImage(imageOf(story, cut, new Map()), world.disk);
-      // A second cut in the same place sends the host back to the old policy: by design (agent/state/recovery-rules.ts).
+      writeImage(imageOf(recording, cut, new Map()), world.disk);
+      // A second cut at the same change restores the old policy by design (agent/state/recovery-rules.ts).
       return expectation;
     },
   };
 }
 
-/** @returns the changes up to that one and the flush behind it */
-function cutBehind({ changes }: DiskStory, behind: RegExp): number[] {
+/** @returns the indices of the changes up to the first match and the flush after it */
+function cutBehind({ changes }: DiskRecording, behind: RegExp): number[] {
   const last = changes.findIndex(({ label }) => behind.test(label));
   if (last < 0) throw new Error(`the update has no ${behind}`);
   return [...changes.keys()].slice(0, last + 2);

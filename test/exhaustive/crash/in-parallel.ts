@@ -1,6 +1,6 @@
-// Several tries at a time, each a process that mostly waits; results in the order of the tries.
+// Runs several tasks at a time, for processes that mostly wait. Returns results in the order of the tasks.
 
-/** @param width how many at a time */
+/** @param width the number of tasks at a time */
 export async function inParallel<T, R>(
   items: readonly T[],
   width: number,

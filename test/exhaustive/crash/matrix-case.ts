@@ -1,5 +1,5 @@
-// One cycle of the crash matrix and its cases: on a copy of the prepared disk a process meets its faults, and then the
-// host is held to the invariant. Owns what a process may say, and what may be active after it.
+// One cycle of the crash matrix and its cases: a process runs into its faults on a copy of the prepared disk, and then the
+// host invariant must hold. Owns what the process may report, and which policy may be active afterwards.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import type { HostPaths } from '../../../src/agent/state/paths.js';
@@ -20,15 +20,15 @@ import {
 } from './matrix-process.js';
 
 export interface MatrixCase extends Armed {
-  /** The next process dies before its n-th operation, counted from 1. */
+  /** Kills the next process before its n-th operation, counted from 1. */
   readonly secondKillAt?: number;
 }
 
 export interface PreparedCycle extends Disposable {
   readonly cycle: MatrixCycle;
-  /** What a run of the cycle comes to, in order. */
+  /** The operations of a run of the cycle, in order. */
   readonly moments: readonly Moment[];
-  /** Runs one case. @throws AssertionError when the promise is broken */
+  /** Runs one case. @throws AssertionError when the invariant does not hold */
   run(one: MatrixCase): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export function caseName({ label, nth, fault, secondKillAt }: MatrixCase): strin
   return `${faultName(fault)} ${label} (${nth})${again}`;
 }
 
-/** Lets the crashes before a cycle happen, and runs it once to learn its operations. */
+/** Runs the crashes before a cycle, then the cycle itself, to learn its operations. */
 export async function prepareCycle(cycle: MatrixCycle, disks: PreparedDisks): Promise<PreparedCycle> {
   const { template: first, expectation } = await disks.of(cycle);
   const crashed = copy(cycle, first);
@@ -57,7 +57,7 @@ export async function prepareCycle(cycle: MatrixCycle, disks: PreparedDisks): Pr
   }
 }
 
-/** A process that dies on the disk that the cycle begins with. */
+/** Kills a process on the prepared disk. @returns the disk after it */
 async function crash(cycle: MatrixCycle, template: Template, fault: Armed): Promise<Template> {
   const observer = watch([fault]);
   const host = { config: template.config, worker: matrixWorker('confirms') };
@@ -67,7 +67,10 @@ async function crash(cycle: MatrixCycle, template: Template, fault: Armed): Prom
   return used === undefined ? template : { ...template, used };
 }
 
-/** @returns the moments of a run without a fault of the matrix, behind the one that it meets; it ends as expected */
+/**
+ * Runs the cycle without a fault of the matrix and checks its result.
+ * @returns its operations, after those of `meets`
+ */
 async function record(
   cycle: MatrixCycle,
   template: Template,
@@ -84,9 +87,11 @@ async function record(
   }
   const last = cycle.meets?.at(-1);
   if (last === undefined) return observer.seen;
-  const met = observer.seen.findIndex((one) => one.label === last.label && one.nth === last.nth);
-  assert.ok(met >= 0, `${cycle.name} does not meet its fault`);
-  return observer.seen.slice(met + 1);
+  const failingOperations = observer.seen.findIndex(
+    (one) => one.label === last.label && one.nth === last.nth,
+  );
+  assert.ok(failingOperations >= 0, `${cycle.name} does not meet its fault`);
+  return observer.seen.slice(failingOperations + 1);
 }
 
 interface Subject {
@@ -101,22 +106,26 @@ async function runCase({ cycle, expectation, template }: Subject, one: MatrixCas
   const observer = watch([...(cycle.meets ?? []), one]);
   const end = await runProcess(host, cycle.command, observer);
   assert.ok(observer.isFired(one), 'the operation was reached');
-  if (!observer.isDead()) requireHonest(cycle, paths, end);
+  if (!observer.isDead()) requireReportedDiskFailure(cycle, paths, end);
   const after = stateAfter(place, expectation, { end, observer });
-  if (one.secondKillAt === undefined) return await holds(place, expectation, after);
-  await dieAgain(cycle, host, one.secondKillAt);
-  // By then it may have come to the other end.
+  if (one.secondKillAt === undefined) return await requireInvariant(place, expectation, after);
+  await killNextProcess(cycle, host, one.secondKillAt);
+  // The second process may have reached the other result.
   const { from, to, between = [] } = expectation;
   const allowed = [...after.allowed, from, to, ...between];
-  // Together with a crash before the matrix it may be the third of one candidate.
+  // With a crash before the matrix this may be the third crash of one candidate, which blocks changes.
   const mayBlock = cycle.before === undefined ? after.mayBlock : 'yes';
-  await holds(place, expectation, { allowed, mayBlock, acknowledged: 'no' });
+  await requireInvariant(place, expectation, { allowed, mayBlock, isAcknowledged: false });
 }
 
-/** The disk's fault is said to be the disk's, and never held against a release. */
-function requireHonest(cycle: MatrixCycle, paths: HostPaths, { result, error }: ProcessEnd): void {
+/** Requires that a disk failure is reported as one, and that no release is refused for it. */
+function requireReportedDiskFailure(
+  cycle: MatrixCycle,
+  paths: HostPaths,
+  { result, error }: ProcessEnd,
+): void {
   if (result === undefined) {
-    // A start that has nothing to finish has nothing to say.
+    // A start without an unfinished move returns no result.
     if (error === undefined) return;
     assert.ok(isWritError(error) && error.code !== 'INTERNAL', `it ended with ${error}`);
     return;
@@ -131,13 +140,16 @@ function requireHonest(cycle: MatrixCycle, paths: HostPaths, { result, error }: 
 
 interface StateAfter {
   readonly allowed: readonly string[];
-  /** `yes`: it was said that the command has succeeded. */
-  readonly acknowledged: 'yes' | 'no';
-  /** `yes`: the disk and the worker said no, or it was the third death of one candidate: a person is asked for. */
+  /** The command has reported success. */
+  readonly isAcknowledged: boolean;
+  /**
+   * Changes may be blocked until a person acts: the disk and the worker both failed, or one candidate crashed three
+   * times.
+   */
   readonly mayBlock: 'yes' | 'no';
 }
 
-/** What was said to be so stays so; what nobody was told may be the one or the other. */
+/** Decides what may be active: a reported result must stay; without a report either policy may be active. */
 function stateAfter(
   { paths, host, cycle }: Place,
   { policies, from, to, between = [] }: MatrixExpectation,
@@ -146,16 +158,17 @@ function stateAfter(
   const active = wholePolicy(paths, policies);
   const all = [from, to, ...between];
   const isBlocked = end.result?.outcome === 'blocked' || (cycle.before?.length ?? 0) > 1;
-  const unsaid = { acknowledged: 'no', mayBlock: isBlocked ? 'yes' : 'no' } as const;
+  const unacknowledged = { isAcknowledged: false, mayBlock: isBlocked ? 'yes' : 'no' } as const;
   if (end.result?.exitCode === 0) {
-    assert.equal(active, to, `it was said to be done: ${JSON.stringify(end.result)}`);
-    return { ...unsaid, allowed: [to], acknowledged: 'yes' };
+    assert.equal(active, to, `the command reported success: ${JSON.stringify(end.result)}`);
+    return { ...unacknowledged, allowed: [to], isAcknowledged: true };
   }
-  if (end.result !== undefined) return { ...unsaid, allowed: fs.existsSync(paths.journal) ? all : [active] };
-  // A worker that has said yes to a generation is not sent back by the death of the agent that asked it.
-  // A crash before this one changes that: what did not come to its end twice is taken back.
+  if (end.result !== undefined)
+    return { ...unacknowledged, allowed: fs.existsSync(paths.journal) ? all : [active] };
+  // A generation that a worker has confirmed stays active after the agent dies. After an earlier crash it does not:
+  // recovery restores the old generation when a candidate crashed twice.
   const confirmed = observer.isDead() && cycle.before === undefined && usesActive(host, paths);
-  return { ...unsaid, allowed: confirmed ? [active] : all };
+  return { ...unacknowledged, allowed: confirmed ? [active] : all };
 }
 
 function usesActive({ worker }: MatrixHost, paths: HostPaths): boolean {
@@ -165,14 +178,14 @@ function usesActive({ worker }: MatrixHost, paths: HostPaths): boolean {
   return answer?.kind === 'confirmed' && linked(paths) === generation;
 }
 
-/** @returns the generation that the worker was told last */
+/** @returns the generation that the worker was last notified of */
 function notified({ worker }: Pick<MatrixHost, 'worker'>): number | undefined {
   const [, generation] = worker.notified.at(-1)?.split(' ') ?? [];
   return generation === undefined ? undefined : Number(generation);
 }
 
-/** The process that follows dies as well, wherever it is by then; one that has come to its end is no harm. */
-async function dieAgain(cycle: MatrixCycle, host: MatrixHost, at: number): Promise<void> {
+/** Kills the next process at its operation `at`; it may also end before. */
+async function killNextProcess(cycle: MatrixCycle, host: MatrixHost, at: number): Promise<void> {
   const inner = watch();
   let count = 0;
   let dead = false;
@@ -193,10 +206,10 @@ async function dieAgain(cycle: MatrixCycle, host: MatrixHost, at: number): Promi
   });
 }
 
-async function holds(
+async function requireInvariant(
   place: Place,
   { policies, ends, succeeds, keeps }: MatrixExpectation,
-  { allowed, acknowledged, mayBlock }: StateAfter,
+  { allowed, isAcknowledged, mayBlock }: StateAfter,
 ): Promise<void> {
   const { host, paths } = place;
   await holdInvariant(paths, {
@@ -206,12 +219,12 @@ async function holds(
     mayBlock,
     ...(succeeds === undefined ? {} : { succeeds }),
     open: () => reopenMatrixHost(host),
-    ...(keeps !== undefined && acknowledged === 'yes' ? { alsoHolds: keeps } : {}),
+    ...(keeps !== undefined && isAcknowledged ? { alsoHolds: keeps } : {}),
   });
   requireWorkerFollows(place);
 }
 
-/** A worker that nobody has told uses what it used before. */
+/** Requires that the worker was notified of the active generation, or used it already. */
 function requireWorkerFollows({ host, paths, template }: Place): void {
   const active = linked(paths);
   if (active !== undefined)

@@ -1,4 +1,4 @@
-// One of the processes that the crash matrix is run by: prepares the cycles that it is told, and tries cases on them.
+// A child process of the crash matrix: prepares the cycles that it receives, and runs cases on them.
 import { caseName, type PreparedCycle, prepareCycle } from './matrix-case.js';
 import { matrixCycles } from './matrix-cycles.js';
 import { openDisks } from './matrix-disks.js';

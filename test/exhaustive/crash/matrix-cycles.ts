@@ -1,5 +1,5 @@
-// The cycles of the crash matrix: those that the replay records too, and what only faults lead to, as a start behind a
-// crash or the way back after a refusal. How each host is prepared is matrix-hosts', the faults are matrix-faults'.
+// The cycles of the crash matrix: the recorded cycles of the replay, and cycles that only faults cause, such as a start after
+// a crash or a restore after a refusal. matrix-hosts.ts prepares the hosts, matrix-faults.ts causes the faults.
 
 import { type ReplayWorld, replayCycles } from '../replay/replay-cycles.js';
 import type { Armed, Fault, Moment } from './matrix-faults.js';
@@ -12,9 +12,9 @@ import {
   prepareDamaged,
   prepareDamagedByDifference,
   prepareDelegated,
+  prepareDirectoryAtLedger,
   prepareEquipped,
   prepareIndependent,
-  prepareInTheWay,
   prepareLost,
   preparePartial,
   prepareRefused,
@@ -28,11 +28,11 @@ export interface MatrixCycle {
   readonly name: string;
   readonly command: Command;
   prepare(world: ReplayWorld): Promise<MatrixExpectation>;
-  /** Pulls before it, each until its fault; the matrix begins behind them. */
+  /** Earlier pulls, each up to its fault; the matrix begins after them. */
   readonly before?: readonly Armed[];
-  /** A fault of the disk that every run of this cycle meets; those of the matrix come on top, behind it. */
+  /** Disk faults of every run of this cycle; each fault of the matrix comes after them. */
   readonly meets?: readonly Armed[];
-  /** `confirms` by default. */
+  /** Default: `confirms`. */
   readonly worker?: Exclude<WorkerKind, 'confirms'>;
 }
 
@@ -53,19 +53,19 @@ const back: MatrixCycle = {
   prepare: prepareReturn,
 };
 
-/** @returns a start behind these crashes of a pull */
-function behind(what: string, before: readonly Armed[], { prepare } = update): MatrixCycle {
-  return { name: `start behind ${what}`, command: 'start', prepare, before };
+/** @returns the cycle of a start after these crashes of a pull */
+function startAfter(what: string, before: readonly Armed[], { prepare } = update): MatrixCycle {
+  return { name: `start startAfter ${what}`, command: 'start', prepare, before };
 }
 
-/** @returns an update that fails because the first operation with each of these labels does */
-function met(what: string, labels: readonly string[], cycle = update): MatrixCycle {
+/** @returns an update in which the first operation with each of these labels fails */
+function failingOperations(what: string, labels: readonly string[], cycle = update): MatrixCycle {
   const meets = labels.map((label) => ({ label, nth: 1, fault: failsOnce }));
   return { ...cycle, name: `${cycle.command} in which ${what}`, meets };
 }
 
-/** As met, where the first failure frees the reserve and the operation is tried again. */
-function metTwice(what: string, label: string): MatrixCycle {
+/** As `met`, but the operation fails a second time: the first failure frees the reserve file and the agent retries. */
+function failingTwice(what: string, label: string): MatrixCycle {
   const meets = [1, 2].map((nth) => ({ label, nth, fault: failsOnce }));
   return { ...update, name: `${update.command} in which ${what}`, meets };
 }
@@ -132,7 +132,11 @@ export const matrixCycles: readonly MatrixCycle[] = [
     prepare: (world) => prepareLost(world),
   },
   { name: 'start with a broken ledger', command: 'start', prepare: prepareBroken },
-  { name: 'start with a directory in the place of the ledger', command: 'start', prepare: prepareInTheWay },
+  {
+    name: 'start with a directory in the place of the ledger',
+    command: 'start',
+    prepare: prepareDirectoryAtLedger,
+  },
   {
     name: 'update that the worker refuses',
     command: 'pull',
@@ -146,27 +150,34 @@ export const matrixCycles: readonly MatrixCycle[] = [
     prepare: prepareRefusedAtFirst,
   },
   refusedWhen('the refusal cannot be written', { label: 'refusals:write', nth: 1 }),
-  refusedWhen('the way back cannot be written', { label: 'swap.journal:write', nth: 2 }),
-  met('a generation cannot be placed', ['flush.generation-place:rename']),
-  met('a record cannot be placed', ['flush.record-place:rename'], back),
-  met('an archive cannot be written', ['fetch.archive:write']),
-  met('a file cannot be written', ['stage.file:write']),
-  metTwice('the trust cannot be written, with the reserve freed either', 'trust.timestamp:rename'),
-  met('the ledger cannot be written', ['ledger:rename']),
-  met('the journal cannot be written', ['swap.journal:rename']),
-  met('the link cannot be swapped', ['swap.link:rename']),
-  met('the link can be neither swapped nor tidied up', ['swap.link:rename', 'swap.link:discard']),
-  behind('a kill in staging', [{ label: 'flush.generation-place:rename', nth: 1, fault: killedBefore }]),
-  behind('a kill beside a file', [{ label: 'ledger:rename', nth: 2, fault: killedBefore }]),
-  behind('a kill beside the link', [{ label: 'swap.link:rename', nth: 1, fault: killedBefore }]),
-  behind('a kill behind the link', [{ label: 'swap.link:rename', nth: 1, fault: killedAfter }]),
-  behind('two kills behind the link', [
+  refusedWhen('the restore cannot be written', { label: 'swap.journal:write', nth: 2 }),
+  failingOperations('a generation cannot be placed', ['flush.generation-place:rename']),
+  failingOperations('a record cannot be placed', ['flush.record-place:rename'], back),
+  failingOperations('an archive cannot be written', ['fetch.archive:write']),
+  failingOperations('a file cannot be written', ['stage.file:write']),
+  failingTwice('the trust cannot be written, with the reserve freed either', 'trust.timestamp:rename'),
+  failingOperations('the ledger cannot be written', ['ledger:rename']),
+  failingOperations('the journal cannot be written', ['swap.journal:rename']),
+  failingOperations('the link cannot be swapped', ['swap.link:rename']),
+  failingOperations('the link can be neither swapped nor tidied up', [
+    'swap.link:rename',
+    'swap.link:discard',
+  ]),
+  startAfter('a kill in staging', [{ label: 'flush.generation-place:rename', nth: 1, fault: killedBefore }]),
+  startAfter('a kill beside a file', [{ label: 'ledger:rename', nth: 2, fault: killedBefore }]),
+  startAfter('a kill beside the link', [{ label: 'swap.link:rename', nth: 1, fault: killedBefore }]),
+  startAfter('a kill startAfter the link', [{ label: 'swap.link:rename', nth: 1, fault: killedAfter }]),
+  startAfter('two kills startAfter the link', [
     { label: 'swap.link:rename', nth: 1, fault: killedAfter },
     { label: 'commit.journal', nth: 1, fault: killedBefore },
   ]),
-  behind('a kill in a record', [{ label: 'flush.record-place:rename', nth: 1, fault: killedBefore }], back),
-  behind(
-    'a kill behind a record',
+  startAfter(
+    'a kill in a record',
+    [{ label: 'flush.record-place:rename', nth: 1, fault: killedBefore }],
+    back,
+  ),
+  startAfter(
+    'a kill startAfter a record',
     [{ label: 'flush.record-place:rename', nth: 1, fault: killedAfter }],
     back,
   ),

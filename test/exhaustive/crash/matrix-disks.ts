@@ -1,5 +1,5 @@
-// The disks of the crash matrix: those that cycles begin with, each prepared once, and the copies on which cases are
-// tried. Owns what a killed process leaves behind; runs no process.
+// The disks of the crash matrix: those that cycles begin with, each prepared once, and copies for the cases. Owns what a
+// killed process leaves behind; runs no process.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
@@ -11,7 +11,7 @@ import type { MatrixCycle } from './matrix-cycles.js';
 import type { MatrixExpectation } from './matrix-hosts.js';
 import { type MatrixHost, matrixWorker } from './matrix-process.js';
 
-/** Disks that several cycles begin with, each prepared once. */
+/** The disks that several cycles begin with, each prepared once. */
 export interface PreparedDisks extends Disposable {
   of(cycle: MatrixCycle): Promise<PreparedDisk>;
 }
@@ -52,7 +52,7 @@ export interface Template {
   readonly config: AgentConfig;
   readonly disk: string;
   readonly run: string;
-  /** The generation that the worker uses, whoever has told it; absent before the first. */
+  /** The generation that the worker uses, from any notification; absent before the first. */
   readonly used?: number;
 }
 
@@ -60,11 +60,11 @@ export interface Place extends Disposable {
   readonly cycle: MatrixCycle;
   readonly host: MatrixHost;
   readonly paths: HostPaths;
-  /** The place as what further copies are made of. */
+  /** This copy as the template of further copies. */
   readonly template: Template;
 }
 
-/** A copy of the disk, and of what a killed process leaves in the run directory. */
+/** Copies the disk, and the files that a killed process leaves in the run directory. */
 export function copy(cycle: MatrixCycle, { config, disk, run, ...rest }: Template): Place {
   const path = fs.mkdtempSync(join(memory(), 'writ-matrix-'));
   const keep = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true } as const;
@@ -80,7 +80,10 @@ export function copy(cycle: MatrixCycle, { config, disk, run, ...rest }: Templat
   };
 }
 
-/** Sockets are no files to copy: a second name of one is a socket that nobody listens on. */
+/**
+ * Copies the run directory. A hard link replaces each socket, because a socket cannot be copied; no process listens on
+ * it.
+ */
 function copyRun(from: string, to: string): void {
   for (const one of ['.', ...fs.readdirSync(from, { recursive: true, encoding: 'utf8' })]) {
     const [source, place] = [join(from, one), join(to, one)];

@@ -1,8 +1,8 @@
-// The faults of the crash matrix: an observer that notes every labelled operation of a process, and makes one of them
-// the moment of a kill or of an error of the disk. Owns moments and faults; what must hold afterwards is matrix-case's.
+// The faults of the crash matrix: an observer that records every labelled operation of a process, and kills the process or
+// fails the operation at one of them. matrix-case.ts owns what must hold afterwards.
 import type { FileOperation, OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 
-/** The n-th time (from 1) that a process comes to an operation with this label. */
+/** The n-th operation (from 1) of a process with this label. */
 export interface Moment {
   readonly label: string;
   readonly nth: number;
@@ -12,14 +12,14 @@ export const errnos = ['EIO', 'ENOSPC', 'EROFS', 'EMFILE'] as const;
 export type Errno = (typeof errnos)[number];
 
 export type Fault =
-  /** Nothing of the process happens any more, its cleaning up included. */
+  /** The process does nothing more, not even cleanup. */
   | { readonly kind: 'killed'; readonly when: 'before' | 'after' }
-  /** `for good`: so does every operation behind it. */
+  /** `for good`: every later operation fails too. */
   | { readonly kind: 'fails'; readonly errno: Errno; readonly how: 'once' | 'for good' }
-  /** The operation has its effect, and says it had not: a flush that fails behind a rename. */
+  /** The operation takes effect and reports a failure, such as a flush that fails after a rename. */
   | { readonly kind: 'fails though done'; readonly errno: Errno };
 
-/** Every fault of the complete matrix, for each moment. */
+/** Every fault of the complete matrix; it applies each at each moment. */
 export const faults: readonly Fault[] = [
   { kind: 'killed', when: 'before' },
   { kind: 'killed', when: 'after' },
@@ -39,7 +39,7 @@ export function faultName(fault: Fault): string {
   }
 }
 
-/** Thrown in place of a kill: no error of the disk, so that nobody handles it as one. */
+/** Thrown instead of a kill. No disk error, so that no code handles it as one. */
 class Killed extends Error {}
 
 export interface Armed extends Moment {
@@ -52,13 +52,13 @@ export interface Watch extends OperationObserver {
   /** Whether the operation of the fault was reached. */
   isFired(one: Armed): boolean;
   isDead(): boolean;
-  /** For what is no operation of the disk: a dead process tells no worker. */
+  /** @throws Killed after the kill, for actions other than disk operations: a dead process notifies no worker */
   requireAlive(): void;
 }
 
 /**
- * Watches one process.
- * @param armed its faults; none: it only notes. The later ones count the operations that the earlier ones cause.
+ * Observes one process.
+ * @param armed its faults; empty to record only. Later faults count the operations that earlier faults cause.
  */
 export function watch(armed: readonly Armed[] = []): Watch {
   const seen: Moment[] = [];

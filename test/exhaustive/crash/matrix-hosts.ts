@@ -1,5 +1,5 @@
-// How the hosts of the crash matrix are prepared: what they have, what is published for them, what is wrong with them, and
-// what may come of it. Owns the moment before a cycle; the cycles are matrix-cycles'.
+// Prepares the hosts of the crash matrix: their files, published releases, damage, and the expected results. Owns the state
+// before a cycle; matrix-cycles.ts owns the cycles.
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -30,7 +30,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 import { type Expectation, files, policyOf, type ReplayWorld } from '../replay/replay-cycles.js';
 
 export interface MatrixExpectation extends Expectation {
-  /** Whole policies that may be active in between: with independent bundles, one new and one old. */
+  /** Further policies that may be active after a fault: independent bundles allow one new and one old release. */
   readonly between?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export async function prepareIndependent(world: ReplayWorld): Promise<MatrixExpe
 const oldAndNew = { old: policyOf({ 'dns-edge': 1 }), new: policyOf({ 'dns-edge': 2 }) };
 const fromOldToNew = { policies: oldAndNew, from: 'old', to: 'new', ends: () => 'new' } as const;
 
-/** Everything that a configuration can have done to the disk; the history is full. */
+/** A host with every configured feature that changes the disk, and a full history file. */
 export async function prepareEquipped(world: ReplayWorld): Promise<MatrixExpectation> {
   const group = process.getgid?.() ?? 0;
   world.configure({
@@ -85,12 +85,12 @@ export async function prepareEquipped(world: ReplayWorld): Promise<MatrixExpecta
   return fromOldToNew;
 }
 
-/** As a killed process leaves it: there, and nobody listens. */
+/** Leaves a socket as a killed process does: the file exists and no process listens. */
 async function leaveSocket({ dir }: ReplayWorld): Promise<void> {
   const path = join(realpathSync(dir.path), 'run', 'workers', 'resolver.sock');
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(path, resolve));
-  // A server that closes removes the name that it knows.
+  // A closing server removes only the name that it has created.
   linkSync(path, `${path}.kept`);
   await new Promise((resolve) => server.close(resolve));
   renameSync(`${path}.kept`, path);
@@ -107,7 +107,7 @@ export async function prepareDelegated(world: ReplayWorld): Promise<MatrixExpect
   return fromOldToNew;
 }
 
-/** The record of the release is here already, and is replaced by that of its second coming. */
+/** The host has a record of the release already; the release comes again under a new serial, which replaces it. */
 export async function prepareReturn(world: ReplayWorld): Promise<MatrixExpectation> {
   const { repository } = world;
   for (const version of [2, 1]) {
@@ -159,7 +159,7 @@ export async function prepareBare(world: ReplayWorld): Promise<MatrixExpectation
 
 export const hourMs = 3_600_000;
 
-/** @param steps what the publisher's clock is off by at each of its signatures; hosts have seen all but the last */
+/** @param steps the error of the publisher's clock at each of its signatures; hosts have seen all but the last */
 export async function prepareTime(world: ReplayWorld, steps: readonly number[]): Promise<MatrixExpectation> {
   const { repository } = world;
   await repository.publish(files(1));
@@ -171,20 +171,17 @@ export async function prepareTime(world: ReplayWorld, steps: readonly number[]):
   return { ...fromOldToNew, to: 'old', ends: () => 'old' };
 }
 
-/** As somebody signs who does not look at what was signed before: ours goes on by that time. */
+/** Signs a timestamp without the check against the previous one, which the publisher's own code makes. */
 async function signTimestamp(directory: string, signers: OnlineSigners, nowMs: number): Promise<void> {
   const layout = layoutOf(directory);
   const { root, snapshot, timestamp } = readRepositoryState(layout).live;
-  const lifeMs = readValidityPeriods(root.signed).timestamp;
+  const validityMs = readValidityPeriods(root.signed).timestamp;
   const named = { version: snapshot.signed.version, bytes: snapshot.bytes };
-  const content = timestampContent(
-    { version: timestamp.signed.version + 1, nowMs, validityMs: lifeMs },
-    named,
-  );
+  const content = timestampContent({ version: timestamp.signed.version + 1, nowMs, validityMs }, named);
   writeFileSync(layout.timestamp, await signMetadata(content, signers.timestamp));
 }
 
-/** Somebody has edited a file of the active policy. */
+/** A file of the active policy was edited. */
 export async function prepareDamaged(
   world: ReplayWorld,
   archive: 'archive kept' | 'archive lost',
@@ -196,17 +193,17 @@ export async function prepareDamaged(
   const { archives, current } = pathsOf(world);
   appendFileSync(join(current, 'dns-edge', 'block.rpz'), '# mine\n');
   const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
-  // By difference it is kept as the archive of before and a delta.
+  // A release that came as a delta is retained as the base archive and the delta.
   const ofNewest = readdirSync(join(archives, 'dns-edge', newest)).filter((name) => name.endsWith('.tar.br'));
   if (archive === 'archive lost')
     for (const name of ofNewest) rmSync(join(archives, 'dns-edge', newest, name));
   const damaged = { ...oldAndNew.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
-  // A disk that fails in the repair leads to the generation before, too.
+  // A disk failure during the repair may also restore the previous generation.
   const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
   return { policies: { ...oldAndNew, damaged }, from: 'damaged', to, between, ends: () => 'new' };
 }
 
-/** Large enough that publishers make deltas, and the same in each version. */
+/** Large enough for a delta, and equal in each version. */
 const list = { 'list.rpz': noise('list', 30_000) };
 const withList = (version: number) => ({
   ...policyOf({ 'dns-edge': version }),
@@ -217,7 +214,7 @@ const oldAndNewByDifference = { old: withList(1), new: withList(2) };
 function assertByDifference(world: ReplayWorld): void {
   const { archives } = pathsOf(world);
   const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
-  assert.ok(readdirSync(join(archives, 'dns-edge', newest)).includes('delta-1'), 'it came by difference');
+  assert.ok(readdirSync(join(archives, 'dns-edge', newest)).includes('delta-1'), 'it came as a delta');
 }
 
 export async function prepareByDifference(world: ReplayWorld): Promise<MatrixExpectation> {
@@ -227,7 +224,7 @@ export async function prepareByDifference(world: ReplayWorld): Promise<MatrixExp
   return { policies: oldAndNewByDifference, from: 'old', to: 'new', ends: () => 'new' };
 }
 
-/** Somebody has edited a file of a policy that came by difference: it is made anew from what is kept. */
+/** A file of a policy that came as a delta was edited: the repair rebuilds it from retained files. */
 export async function prepareDamagedByDifference(world: ReplayWorld): Promise<MatrixExpectation> {
   await prepareByDifference(world);
   await world.pull();
@@ -238,7 +235,7 @@ export async function prepareDamagedByDifference(world: ReplayWorld): Promise<Ma
   return { policies, from: 'damaged', to: 'new', between: ['old'], ends: () => 'new' };
 }
 
-/** Record and manifest of the active release are lost; its tree and its archive are whole. */
+/** The record and the manifest of the active release are lost; its tree and its archive are intact. */
 export async function prepareLost(world: ReplayWorld): Promise<MatrixExpectation> {
   for (const version of [1, 2]) {
     await world.repository.publish(files(version));
@@ -258,19 +255,19 @@ export async function prepareBroken(world: ReplayWorld): Promise<MatrixExpectati
   return { ...fromOldToNew, to: 'old' };
 }
 
-/** For the second time: what was kept beside it then has to go. */
-export async function prepareInTheWay(world: ReplayWorld): Promise<MatrixExpectation> {
+/** A directory is in the place of the ledger for the second time: the earlier set-aside copy must be deleted. */
+export async function prepareDirectoryAtLedger(world: ReplayWorld): Promise<MatrixExpectation> {
   const expected = await prepareBroken(world);
   const { ledger } = pathsOf(world);
   rmSync(ledger);
   for (const path of [ledger, `${ledger}.damaged`]) {
     mkdirSync(path);
-    writeFileSync(join(path, 'in the way'), '');
+    writeFileSync(join(path, 'a file'), '');
   }
   return expected;
 }
 
-/** What lies where a run that was cut has left the archive of the newest release. */
+/** Writes the partial download that an interrupted cycle has left of the newest release. */
 type LeavePartial = (path: string, archive: Buffer) => void;
 
 const half = (archive: Buffer): number => Math.floor(archive.length / 2);
@@ -279,7 +276,7 @@ export const leftPartials = {
   'half of it': (path, archive) => {
     writeFileSync(path, archive.subarray(0, half(archive)), { mode: 0o600 });
     writeFileSync(`${path}.json`, '{"writ":1,"location":"http://elsewhere/","etag":"\\"1\\""}\n');
-    // Half a note of a crash.
+    // A temporary file with half a note, from a crash.
     writeFileSync(join(dirname(path), '.writ-tmp-0123456789ab'), '{');
   },
   'wrong bytes': (path, archive) => writeFileSync(path, Buffer.alloc(half(archive), 1), { mode: 0o600 }),

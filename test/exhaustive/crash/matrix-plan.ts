@@ -1,15 +1,15 @@
-// Which cases of the crash matrix are tried: all of them, or so many that every label has every kind of fault once.
-// Owns the choice; the moments come from runs.
+// Selects the cases of the crash matrix: all of them, or a sample in which every label has every kind of fault once. Runs
+// provide the moments.
 import type { Seeded } from '../../kit/assert/seeded.js';
 import type { MatrixCase } from './matrix-case.js';
 import { type Errno, errnos, type Fault, faults, type Moment } from './matrix-faults.js';
 
-/** How many further deaths the starts behind kills meet, for each cycle of the complete matrix. */
+/** The number of second kills in starts after a kill, for each cycle of the complete matrix. */
 const secondKills = 40;
-/** Operations that a start and the cycle behind it have, about. */
+/** The approximate number of operations of a start and the cycle after it. */
 const operationsOfARun = 60;
 
-/** @returns every fault at every moment, and a sample of starts that die behind a kill */
+/** @returns every fault at every moment, and a sample of kills in starts after a kill */
 export function completePlan(moments: readonly Moment[], random: Seeded): MatrixCase[] {
   const all = moments.flatMap((moment) => faults.map((fault) => ({ ...moment, fault })));
   return [...all, ...sampleOfSecondKills(moments, secondKills, random)];
@@ -23,7 +23,7 @@ export function sampleOfSecondKills(moments: readonly Moment[], count: number, r
   }));
 }
 
-/** For each label once each kind of fault; which error fails it once, and which for good, goes round. */
+/** @returns each kind of fault once, with the error number chosen by the index */
 function kindsFor(index: number): Fault[] {
   const errno = (at: number): Errno => errnos[at % errnos.length] ?? 'EIO';
   return [
@@ -35,7 +35,7 @@ function kindsFor(index: number): Fault[] {
 
 /**
  * @param cycles moments by the name of the cycle
- * @returns cases by the name of the cycle; every label is in them with every kind of fault, at a moment chosen at random
+ * @returns cases by the name of the cycle; every label has every kind of fault, at a moment that the seed chooses
  */
 export function samplePlan(
   cycles: ReadonlyMap<string, readonly Moment[]>,

@@ -1,5 +1,5 @@
-// The processes that run the crash matrix side by side, one for each core. Each cycle belongs to one of them, which has
-// prepared it; cycles that begin with the same disk belong together.
+// The child processes that run the crash matrix in parallel, one for each core. One child prepares and runs each cycle; cycles
+// with the same prepared disk use the same child.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -26,7 +26,7 @@ export interface MatrixAnswer {
 }
 
 export interface MatrixPool {
-  /** Has work done for each cycle, side by side; the orders of one cycle are met by the process that has prepared it. */
+  /** Runs `work` for each cycle in parallel; the child that has prepared a cycle handles all its orders. */
   each(
     cycles: readonly MatrixCycle[],
     work: (

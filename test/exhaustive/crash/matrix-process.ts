@@ -1,5 +1,5 @@
-// One process of the crash matrix: a command without an agent from its lock to its last report, in this process, under
-// an observer, with a worker that outlives it. Does what src/agent/control/standalone-commands.ts does, in its order.
+// One process of the crash matrix: a standalone run from its lock to its last report, inside this process, with an observer,
+// and with a worker that outlives it. Follows the order of src/agent/control/standalone-commands.ts.
 import { createCollector } from '../../../src/agent/cycle/collector.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
@@ -23,19 +23,19 @@ import type { Answer } from '../../../src/workers/contract/driver.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 import { type Watch, watch } from './matrix-faults.js';
 
-/** `start`: the start of an agent, before its first cycle. */
+/** `start` is the start of an agent, before its first cycle. */
 export type Command = 'start' | 'pull' | 'rollback';
 
 export interface MatrixHost {
   readonly config: AgentConfig;
-  /** The worker of every bundle; it lives on when the process dies. */
+  /** The worker of every bundle; it continues after the process dies. */
   readonly worker: ScriptedDriver;
 }
 
 export interface ProcessEnd {
-  /** Absent for a process that died, or did not get so far. */
+  /** Absent when the process died or failed before its result. */
   readonly result?: CycleResult;
-  /** What kept it from an answer. */
+  /** The error that prevented a result. */
   readonly error?: unknown;
 }
 
@@ -46,13 +46,13 @@ export function matrixWorker(kind: WorkerKind): ScriptedDriver {
   const answers: Record<WorkerKind, (generation: number) => Answer> = {
     confirms,
     refuses: no,
-    // The first generation of the host is what it had before, and what the way back leads to.
+    // Generation 1 is the previous one, which a restore activates again.
     'refuses all but the first': (generation) => (generation === 1 ? confirms(generation) : no()),
   };
   return scriptedDriver({ a: answers[kind] });
 }
 
-/** Runs the command; what a dead process says is not heard. */
+/** Runs the command; discards the report of a dead process. */
 export async function runProcess(host: MatrixHost, command: Command, observer: Watch): Promise<ProcessEnd> {
   try {
     const opened = await openMatrixHost(host, observer);
@@ -87,7 +87,7 @@ function runCommand(host: Host, command: 'pull' | 'rollback', signal: AbortSigna
   return runSync(host, { trigger: 'pull', ...common });
 }
 
-/** As lockHost and openHost, with the scripted worker beside the configured ones. */
+/** As lockHost and openHost, with the scripted worker in addition to the configured ones. */
 async function openMatrixHost(
   host: MatrixHost,
   observer: Watch,
@@ -98,10 +98,10 @@ async function openMatrixHost(
     const opened = await openHost(host.config, options, lock);
     const close = async (): Promise<void> => {
       try {
-        // As a command without an agent ends.
+        // As at the end of a standalone run.
         opened.stateMark?.renew();
       } finally {
-        // Also of a process that died: its sockets would still listen in this one.
+        // Also after a kill, because its sockets would still listen in this process.
         await closeHost(opened);
         lock.release();
       }
@@ -113,7 +113,10 @@ async function openMatrixHost(
   }
 }
 
-/** The next process, that nothing happens to. The lock costs a program and is left out: there is nobody else. */
+/**
+ * Opens the host for the next process, without faults. Without the lock, because it costs a program and no other
+ * process runs.
+ */
 export async function reopenMatrixHost(host: MatrixHost): Promise<Host> {
   const observer = watch();
   prepareHost(hostPaths(host.config), createDurableFs());
@@ -138,7 +141,7 @@ function withWorker(host: Host, { config, worker }: MatrixHost, observer: Watch)
   const { durable } = host;
   return {
     ...host,
-    // The disk is in memory. Under its label a cheap flush takes the place of the program, at the same moment.
+    // The disk is in memory: a cheap flush replaces the program, under the same label at the same moment.
     durable: { ...durable, flushTree: async (op, path) => durable.flushDirectory(op, path) },
     groups: [...host.groups, { config: group, driver }],
   };

@@ -1,11 +1,11 @@
-// `npm run crash`: the complete matrix, every fault at every operation of every cycle. Prints a table, one line a cycle;
-// ends with 1 when a state breaks the promise. An argument is a part of a cycle's name.
+// `npm run crash` runs the complete matrix: every fault at every operation of every cycle. Prints one line a cycle; exits with
+// 1 when a state breaks the invariant. An argument is part of a cycle's name.
 import { seeded, testSeed } from '../../kit/assert/seeded.js';
 import { matrixCycles } from './matrix-cycles.js';
 import { completePlan } from './matrix-plan.js';
 import { type MatrixViolation, openPool } from './matrix-pool.js';
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
@@ -24,7 +24,7 @@ async function main(wanted: string): Promise<number> {
   const cycles = matrixCycles.filter(({ name }) => name.includes(wanted));
   const violations: MatrixViolation[] = [];
   const total = { operations: 0, tried: 0, seconds: 0 };
-  say(row(['cycle', 'operations', 'states', 'survived', 'violations', 'seconds']));
+  print(row(['cycle', 'operations', 'states', 'survived', 'violations', 'seconds']));
   const pool = openPool();
   try {
     await pool.each(cycles, async ({ name }, order) => {
@@ -36,14 +36,14 @@ async function main(wanted: string): Promise<number> {
       total.operations += moments.length;
       total.tried += plan.length;
       total.seconds += seconds;
-      say(row([name, moments.length, plan.length, plan.length - found.length, found.length, seconds]));
-      for (const { state, message } of found) say(`    ${state}\n      ${message.split('\n')[0]}`);
+      print(row([name, moments.length, plan.length, plan.length - found.length, found.length, seconds]));
+      for (const { state, message } of found) print(`    ${state}\n      ${message.split('\n')[0]}`);
     });
   } finally {
     await pool.close();
   }
   const survived = total.tried - violations.length;
-  say(row(['all', total.operations, total.tried, survived, violations.length, total.seconds]));
+  print(row(['all', total.operations, total.tried, survived, violations.length, total.seconds]));
   return violations.length;
 }
 

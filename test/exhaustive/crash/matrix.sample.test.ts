@@ -1,4 +1,4 @@
-// Every operation has its place in the crash matrix, and some of the faults are tried, by the seed.
+// A sample of the crash matrix: the coverage of every operation, and some faults that the seed chooses.
 import { takeSample } from '../../kit/assert/sample.js';
 
 takeSample('exhaustive/crash/matrix', 40);

@@ -1,5 +1,5 @@
-// The crash matrix as far as a build has time for it: every label has each kind of fault once, at a moment chosen by the
-// seed. `npm run crash` tries every fault at every moment. An operation that no cycle comes to fails here.
+// The crash matrix within the time of a build: every label has each kind of fault once, at a moment that the seed chooses.
+// `npm run crash` tries every fault at every moment. An operation that no cycle performs fails here.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -16,32 +16,33 @@ const sources = fileURLToPath(new URL('../../../../src', import.meta.url));
 
 const sameLines = 'the lines of durable-fs that other labels with :discard run, as trust.timestamp:discard';
 const sameDirectory = 'both names are in one directory, which is flushed once';
-const oneMore = 'only where a start could not remove what a crash had left, and a crash came there again';
-const prepared = 'the start has made it a moment ago: only if somebody removes it while a process runs';
+const afterSecondCrash =
+  'only when a start could not remove the files of a crash, and a second crash happened there';
+const prepared = 'the start has just created it: only when another process removes it during the run';
 
 const confined =
-  'only a root agent with bubblewrap gives scratch away: before the swap it is like hook.scratch, and goes with it';
+  'only a root agent with bubblewrap changes the owner of scratch: before the swap it is removed like hook.scratch';
 const ofDiff = 'no part of a host: a directory of its own, that `writ diff --server` makes and removes';
 const ofEvents =
   'no part of the policy: a file of events that fails changes no outcome (test/unit/agent/report/events-file)';
 
-const roomForRoles =
-  'only above a hundred megabytes of delegated roles: one that is gone is fetched again (test/unit/trust/store/delegated-files)';
+const largeDelegations =
+  'only above 100 MB of delegated roles: a missing role is downloaded again (test/unit/trust/store/delegated-files)';
 
-const ofLayers =
-  'only behind a crash amid a copy that overlayfs asks for: each step is killed in test/unit/platform/disk/durable-rename';
+const onOverlayfs =
+  'only after a crash during a copy that overlayfs requires: each step is killed in test/unit/platform/disk/durable-rename';
 const ofNotes =
-  'no part of the policy: only a web server names a version, and a note that is lost costs one header (test/unit/agent/staging/resume-crashes)';
+  'no part of the policy: only a web server names a version, and a lost note costs one header (test/unit/agent/staging/resume-crashes)';
 
 const ofIdentity =
-  'no part of the policy: an id that cannot be kept is of one process (test/unit/agent/identity/install-id)';
+  'no part of the policy: an id that cannot be stored lasts for one process (test/unit/agent/identity/install-id)';
 const ofCheck =
-  'no part of a host: a scratch directory of one writ check, beside no state (test/scenario/cli/commands/check)';
+  'no part of a host: a scratch directory of one `writ check`, outside the state (test/scenario/cli/commands/check)';
 const ofFleet =
-  'no part of the policy: killed at each of them in test/unit/agent/fleet/host-state, and no cycle comes by';
+  'no part of the policy: no cycle performs them; each is killed in test/unit/agent/fleet/host-state';
 
 const ofPersons =
-  'only where a person moved the trust store away: floors that stay are of the same repository (test/scenario/start/trust-floors)';
+  'only after an operator moved the trust store: the remaining floors belong to the same repository (test/scenario/start/trust-floors)';
 
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -63,8 +64,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'flush.record-back:flush-from': sameDirectory,
   'recover.record-back:flush-from': sameDirectory,
   'history.rotate:flush-from': sameDirectory,
-  'recover.sweep-copy': ofLayers,
-  'recover.sweep-moved': ofLayers,
+  'recover.sweep-copy': onOverlayfs,
+  'recover.sweep-moved': onOverlayfs,
   'install-id:discard': ofIdentity,
   'install-id:flush-directory': ofIdentity,
   'install-id:rename': ofIdentity,
@@ -85,9 +86,9 @@ const exceptions: Readonly<Record<string, string>> = {
   'partial.note:discard': ofNotes,
   'partial.note:rename': ofNotes,
   'partial.note:write': ofNotes,
-  'flush.record-older:rename': oneMore,
-  'flush.record-older:flush-to': oneMore,
-  'flush.record-older:flush-from': oneMore,
+  'flush.record-older:rename': afterSecondCrash,
+  'flush.record-older:flush-to': afterSecondCrash,
+  'flush.record-older:flush-from': afterSecondCrash,
   'recover.keep-broken:discard': sameLines,
   'recover.keep-broken:flush-from': sameDirectory,
   'refusals:discard': sameLines,
@@ -99,13 +100,13 @@ const exceptions: Readonly<Record<string, string>> = {
   'trust.delegated:discard': sameLines,
   'trust.floors:discard': sameLines,
   'trust.floors-forget': ofPersons,
-  'trust.delegated-room': roomForRoles,
-  'trust.delegated-room:flush-directory': roomForRoles,
+  'trust.delegated-room': largeDelegations,
+  'trust.delegated-room:flush-directory': largeDelegations,
   'trust.root-history:discard': sameLines,
   'trust.root:discard': sameLines,
   'trust.snapshot:discard': sameLines,
   'trust.targets:discard': sameLines,
-  // Without its directory a kept release has no archive either, which a start cannot have again.
+  // Without its directory a retained release has no archive either, so a start cannot rebuild it.
   'repair.record-bundle': prepared,
   'repair.record-directory': prepared,
   'trust.directory': prepared,
@@ -131,7 +132,7 @@ describe('the crash matrix', () => {
   });
   after(() => pool.close());
 
-  it('has cases for every operation that the sources can make, or says why not', () => {
+  it('has cases for every operation in the sources, or a reason for none', () => {
     const covered = new Set([...moments.values()].flat().map((one) => one.label));
     const known = labelsInSources(sources);
     const missing = [...known].filter((label) => !covered.has(label)).sort();
@@ -140,7 +141,7 @@ describe('the crash matrix', () => {
     assert.deepEqual(unknown, [], 'operation-labels reads the sources right');
   });
 
-  it('leaves one whole policy for every kind of fault at every label', async (context) => {
+  it('leaves one intact policy after every kind of fault at every label', async (context) => {
     const plan = sampled(allOf(samplePlan(moments, seeded(testSeed()))));
     context.diagnostic(`${plan.length} states`);
     const violations: MatrixViolation[] = [];
@@ -148,7 +149,7 @@ describe('the crash matrix', () => {
       const cases = plan.filter(({ cycle }) => cycle === name).map(({ one }) => one);
       violations.push(...(await order(cases)).violations);
     });
-    const said = violations.map((one) => `${one.cycle}: ${one.state}\n  ${one.message}`).join('\n');
-    assert.equal(violations.length, 0, `seed ${testSeed()}\n${said}`);
+    const report = violations.map((one) => `${one.cycle}: ${one.state}\n  ${one.message}`).join('\n');
+    assert.equal(violations.length, 0, `seed ${testSeed()}\n${report}`);
   });
 });

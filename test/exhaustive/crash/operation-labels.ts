@@ -1,9 +1,9 @@
-// Every label of an operation on the disk of a host that the sources can make, read from the sources themselves, so that
-// an operation without its cases in the crash matrix shows itself. Owns how labels are written; no label is run here.
+// Reads every label of a disk operation of a host from the sources, so that an operation without cases in the crash matrix is
+// found. Owns the syntax of labels; runs no operation.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 
-/** Steps that an operation of durable-fs is made of: each adds one of these to its label. */
+/** The steps of durable-fs operations: each step adds its suffix to the label. */
 const stepsOf: Readonly<Record<string, readonly string[]>> = {
   makeDirectory: [''],
   ensureDirectory: [''],
@@ -36,10 +36,10 @@ const stepsOf: Readonly<Record<string, readonly string[]>> = {
   flushTree: [''],
 };
 
-/** What a host runs; the publisher and the server change other disks, and have crash tests of their own. */
+/** The folders of host code. The publisher and the server change other disks and have crash tests of their own. */
 const folders = ['agent', 'trust', 'workers', 'platform'] as const;
 
-/** Where a label is not written at the call: the file, the operation, and what it is given. */
+/** Calls that receive their label as an argument: the file, the operation, and the labels. */
 const givenLabels: readonly { readonly file: string; readonly method: string; readonly labels: string[] }[] =
   [
     {
@@ -74,14 +74,14 @@ const givenLabels: readonly { readonly file: string; readonly method: string; re
   ];
 
 export interface LabelCall {
-  /** Below src/. */
+  /** Path below src/. */
   readonly file: string;
   readonly method: string;
-  /** Undefined when it is not written at the call. */
+  /** Undefined when the call has no literal label. */
   readonly label: string | undefined;
 }
 
-/** @param sources directory src/. @returns every call of an operation of durable-fs in what a host runs */
+/** @param sources the directory src/ @returns every call of a durable-fs operation in host code */
 export function labelCalls(sources: string): LabelCall[] {
   const methods = Object.keys(stepsOf).join('|');
   const call = new RegExp(`\\b(?:durable|durableFs|fs)\\.(${methods})\\(\\s*(?:'([^']+)'|[^)])`, 'g');
@@ -101,7 +101,7 @@ function filesIn(sources: string, folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** @throws Error for a call whose labels nobody has declared here */
+/** @throws Error for a call without a literal or declared label */
 export function labelsInSources(sources: string): Set<string> {
   const labels = labelCalls(sources).flatMap(({ file, method, label }) => {
     const given = label === undefined ? givenAt(file, method) : [label];
@@ -112,6 +112,7 @@ export function labelsInSources(sources: string): Set<string> {
 
 function givenAt(file: string, method: string): string[] {
   const found = givenLabels.find((one) => one.file === file && one.method === method);
-  if (found === undefined) throw new Error(`${file}: ${method} is given a label that nobody has declared`);
+  if (found === undefined)
+    throw new Error(`${file}: ${method} has a label that givenLabels does not declare`);
   return found.labels;
 }

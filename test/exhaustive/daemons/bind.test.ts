@@ -1,5 +1,5 @@
-// A zone file in a bundle, served by a real BIND, which takes a file only when it is newer than what it loaded:
-// without times of our own a rollback would be believed and change nothing.
+// A zone file in a bundle, served by a real BIND. BIND loads a file only when it is newer than the loaded one, so a rollback
+// would have no effect without modification times that Writ sets.
 import assert from 'node:assert/strict';
 import { renameSync, statSync, symlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ function release(version: number): Record<string, string> {
   return { [zone]: `${head}version TXT "${version}"\n` };
 }
 
-/** rndc says "queued" and 0 before anything has happened, so that only a question shows what is served. */
+/** rndc prints "queued" and exits with 0 before it loads anything, so only a DNS query shows the served version. */
 function configFor(named: RealNamed): Record<string, unknown> {
   const ask = `dig +short +tries=1 +time=1 @127.0.0.1 -p ${named.port}`;
   const served = `want=$(sed -n 's/^version TXT //p' "$1/${zone}"); test "$want" = "$(${ask} ${question} TXT)"`;
@@ -40,14 +40,14 @@ function configFor(named: RealNamed): Record<string, unknown> {
   return { sandbox: 'required', bundles: [{ name: 'zones' }], workers: [worker] };
 }
 
-/** Points `current` elsewhere as a person would, without a word to anybody. */
+/** Changes the link `current` by hand, without a notification. */
 function pointAt(policy: string, generation: string): void {
   symlinkSync(generation, join(policy, 'by-hand'));
   renameSync(join(policy, 'by-hand'), join(policy, 'current'));
 }
 
-describe('a real BIND whose zone file is in a bundle', options, () => {
-  it('serves each version after its publish, and the one before after a rollback', async (t) => {
+describe('a real BIND with its zone file in a bundle', options, () => {
+  it('serves each version after its publish, and the previous one after a rollback', async (t) => {
     using dir = tempDir();
     const file = dir.join('state/policy/current/zones', zone);
     await using named = await startNamed(dir.join('named'), { name: zone, file });
@@ -60,7 +60,7 @@ describe('a real BIND whose zone file is in a bundle', options, () => {
       const first = await writ.pull();
       assert.equal(first.exitCode, 0, JSON.stringify(first) + named.log());
       assert.equal(await named.text(question), '"1"');
-      // A poll may take it before the publish has returned.
+      // A poll may activate the release before the publish has returned.
       const sinceMs = Date.now();
       await writ.publish(release(2));
       const poll = await writ.nextPoll({ sinceMs, news: 'yes' });
@@ -85,7 +85,7 @@ describe('a real BIND whose zone file is in a bundle', options, () => {
         const loadedMs = mtimeOf(file);
         const back = await writ.rollback();
         assert.equal(back.exitCode, 0, JSON.stringify(back) + named.log());
-        assert.equal(back.json['confirmed'], false, 'one answer of a probe does not prove a way back');
+        assert.equal(back.json['confirmed'], false, 'one answer of a probe does not confirm a rollback');
         await until(async () => (await writ.status())['confirmed'] === true);
         assert.equal(await named.text(question), '"1"');
         assert.ok(mtimeOf(file) > loadedMs);

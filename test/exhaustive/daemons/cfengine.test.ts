@@ -1,4 +1,4 @@
-// CFEngine from signed policy: the real cf-promises is the check, the real cf-agent the loader, whose exit code is
+// CFEngine with signed policy: the real cf-promises is the check, and the exit code of the real cf-agent, as the loader, is
 // the verdict.
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
@@ -19,7 +19,7 @@ const options = {
   ...needs('bwrap', 'bubblewrap'),
 };
 
-/** cf-agent judges policy with the cf-promises in its own work directory, or runs its failsafe instead. */
+/** cf-agent runs the cf-promises of its own work directory, and its failsafe policy without one. */
 function workDirectory(dir: TempDir): string {
   const work = dir.join('cfengine');
   const program = defaultPath
@@ -32,7 +32,7 @@ function workDirectory(dir: TempDir): string {
   return work;
 }
 
-/** `--eval-functions=no`: otherwise the check would execute what it is to judge. The loader applies it: that is its use. */
+/** `--eval-functions=no` prevents that the check executes the policy. The loader applies it, which is its purpose. */
 function configFor(dir: TempDir): Record<string, unknown> {
   const parse = ['cf-promises', '--color=never', '--eval-functions=no', '-c', '-w', '{scratch}'];
   const run = ['cf-agent', '--color=never', '-K', '-w', workDirectory(dir)];
@@ -41,7 +41,7 @@ function configFor(dir: TempDir): Record<string, unknown> {
     run: [...run, '-f', '{current}/cfengine/promises.cf'],
     timeout: '30s',
     sandbox: 'off',
-    // Neither cf-promises nor the exit code of cf-agent tells of a bundle that is called and not there.
+    // Neither cf-promises nor the exit code of cf-agent reports a call of a missing bundle.
     reject: 'error: Did not find bundle',
   };
   return {
@@ -58,9 +58,9 @@ body agent control { abortclasses => { "stop" }; }
 interface Release {
   readonly version: number;
   readonly report: string;
-  /** A class expression under which cf-agent ends with 6. */
+  /** A class expression for which cf-agent exits with 6. */
   readonly stopIf?: string;
-  /** Default: the semicolon that the syntax wants. */
+  /** Default: the semicolon that the syntax requires. */
   readonly end?: string;
 }
 
@@ -122,7 +122,7 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       assert.deepEqual(applied().slice(2), []);
     });
 
-    await t.test('goes back when cf-agent itself says no, and applies version 2 again', async () => {
+    await t.test('restores version 2 and applies it again when cf-agent exits with an error', async () => {
       const current = writ.current();
       await writ.publish(release({ version: 4, report, stopIf: 'any' }));
       const pull = await writ.pull();

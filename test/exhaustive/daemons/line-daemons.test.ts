@@ -1,4 +1,4 @@
-// The driver of text lines against real daemons: each says and does what the stand-in of it says and does.
+// The driver of text lines against real daemons: each must respond and act as its test double does.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -21,7 +21,7 @@ const driverOf = (socket: string, options: object): Driver =>
   line.create({ line: socket, ...options }, driverContext());
 
 describe('the real BIRD', needs('bird', 'bird2'), () => {
-  it('confirms a good policy, refuses a broken one and lives on with the old one', async () => {
+  it('confirms a good policy, refuses a broken one and keeps the old one', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('policy.conf'), 'define generation_in_use = 1;\n');
     await using bird = await startBird(dir.path);
@@ -44,7 +44,7 @@ describe('the real BIRD', needs('bird', 'bird2'), () => {
 });
 
 describe('the real unbound', needs('unbound', 'unbound'), () => {
-  it('answers for a zone after the effect, and says no to one that it cannot read', async () => {
+  it('confirms a zone after it was loaded, and refuses a zone that it cannot parse', async () => {
     using dir = tempDir();
     const zone = (serial: number): string =>
       `$ORIGIN block.rpz.\n$TTL 60\n@ SOA ns. admin. ${serial} 3600 600 86400 60\n@ NS ns.\napp.example.com CNAME .\n`;
@@ -66,7 +66,7 @@ describe('the real unbound', needs('unbound', 'unbound'), () => {
     assert.match(refusal.text, /^error/);
   });
 
-  it('says ok before it reloads its configuration, and dies of a bad one: never confirmed, then dead', async () => {
+  it('responds ok before it reloads its configuration, and exits on a bad one: never confirmed, then dead', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('block.rpz'), '@ 60 SOA ns. admin. 1 3600 600 86400 60\n');
     await using unbound = await startUnbound(dir.path);
@@ -80,7 +80,7 @@ describe('the real unbound', needs('unbound', 'unbound'), () => {
 });
 
 describe('the real HAProxy', needs('haproxy', 'haproxy'), () => {
-  it('closes without a word, is away for a moment, and is told again all the same', async () => {
+  it('closes without a response, is unreachable for a moment, and accepts the next notification', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('policy.cfg'), 'backend one\n');
     await using haproxy = await startHaproxy(dir.path);

@@ -1,5 +1,5 @@
-// The hosts that are harmed, and the processes that ask them: one host a process, made once and copied for each case. A
-// process that hangs is ended, and its case says so. Judges nothing.
+// The damaged hosts, and the processes that run commands on them: one host a process, created once and copied for each case.
+// Ends a process that hangs and records that in its case. Checks no result.
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -11,18 +11,18 @@ import { runWrit } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
 import { inParallel } from '../crash/in-parallel.js';
-import { places, type Said } from './state-case.js';
+import { type CommandResult, places } from './state-case.js';
 import { type DamageCase, damageCases } from './state-harms.js';
 
-/** A case of eight commands takes a second; on a machine where much else is done, many. */
+/** A case of eight commands takes a second, and much longer on a busy machine. */
 const hangsAfterMs = 90_000;
 
 export interface Outcome {
   readonly damage: DamageCase;
-  /** Of the entry that was harmed. */
+  /** The path of the damaged entry. */
   readonly path: string;
-  readonly said: readonly Said[];
-  /** It did not come to its end. */
+  readonly results: readonly CommandResult[];
+  /** The reason why the case did not end. */
   readonly failure?: string;
 }
 
@@ -31,7 +31,7 @@ export interface DamageBench extends Disposable {
   run(cases: readonly DamageCase[]): Promise<Outcome[]>;
 }
 
-/** @param width how many hosts, and processes */
+/** @param width the number of hosts and processes */
 export async function damageBench(width: number): Promise<DamageBench> {
   const dir = tempDir();
   const first = dir.join('0');
@@ -55,15 +55,15 @@ export async function damageBench(width: number): Promise<DamageBench> {
   };
 }
 
-/** What was closed to all is removed all the same. */
+/** Removes the directory, also entries without permissions. */
 function disposeAll(dir: TempDir): void {
   execFileSync('chmod', ['-R', 'u+rwx', dir.path]);
   dir[Symbol.dispose]();
 }
 
 /**
- * Three releases of `dns-edge`: the first was active, a check refused the second, the third is active; a fourth waits in
- * the newer repository. `access` stands beside it, and never changes.
+ * Publishes three releases of `dns-edge`: the first was active, a check refused the second, the third is active. A
+ * fourth is in the newer repository. `access` never changes.
  */
 async function makeHost(directory: string): Promise<void> {
   const { work, host, config, repository, newer, template } = places(directory);
@@ -95,7 +95,7 @@ async function makeHost(directory: string): Promise<void> {
   leavePartial(join(template, 'host/state/partials'), { before: join(template, 'repo'), newer });
 }
 
-/** As a download of the newest release leaves it that was cut. */
+/** Leaves the partial download of an interrupted cycle. */
 function leavePartial(partials: string, repository: Record<'before' | 'newer', string>): void {
   const archivesOf = (one: string): string => join(one, 'targets/dns-edge');
   const before = fs.readdirSync(archivesOf(repository.before));
@@ -109,7 +109,7 @@ function leavePartial(partials: string, repository: Record<'before' | 'newer', s
   fs.writeFileSync(`${path}.json`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
 }
 
-/** With the same names in it, but for its own paths in the configuration. */
+/** Copies a host with the same names in it, except for its own paths in the configuration. */
 function copyHost(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
   const config = join(places(to).template, 'agent.yaml');
@@ -131,9 +131,11 @@ async function ask(
     const answer = once(child, 'message', ended);
     const end = once(child, 'exit', ended).then(([code, signal]) => [{ failure: `${code ?? signal}` }]);
     child.send({ directory, damage });
-    const [value] = (await Promise.race([answer, end])) as [{ said?: readonly Said[]; failure?: string }];
+    const [value] = (await Promise.race([answer, end])) as [
+      { results?: readonly CommandResult[]; failure?: string },
+    ];
     if (value.failure !== undefined) children.delete(directory);
-    return { damage, path, said: [], ...value };
+    return { damage, path, results: [], ...value };
   } finally {
     clearTimeout(timer);
     ended.abort();

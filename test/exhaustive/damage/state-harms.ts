@@ -1,19 +1,20 @@
-// What may become of one entry of the state directory: bit rot, a careless hand, a bad disk, a hostile user. Owns the
-// harm and the list of all entries, made from the disk so that none can be missed; how it must end is state-case's to say.
+// The damages of one entry of the state directory: bit rot, an operator's mistake, a bad disk, a hostile user. Owns the
+// damage, and the list of all entries, read from the disk so that none is missed. state-damage.test.ts owns the expected
+// results.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Of what is no file nobody harms the bytes: reading a device never ends, and writing to a FIFO waits for ever. */
+/** `other`: no damage changes its bytes, because reading a device never ends and writing to a FIFO blocks. */
 export type EntryKind = 'file' | 'directory' | 'link' | 'other';
 
 export interface Entry {
-  /** Below the root that was walked. */
+  /** Path below the root. */
   readonly path: string;
   readonly kind: EntryKind;
 }
 
-/** @returns every file, directory and link below a directory, the directory itself included, as `` */
+/** @returns every file, directory and link below a directory, and the directory itself as an empty path */
 export function entriesBelow(root: string): Entry[] {
   const names = fs.readdirSync(root, { recursive: true, withFileTypes: true });
   const below = names.map((one): Entry => {
@@ -31,10 +32,10 @@ function kindOf(entry: fs.Dirent): EntryKind {
 type Harm = (path: string) => void;
 
 const isRoot = process.getuid?.() === 0;
-/** More than anybody may read into memory. */
+/** More than any process may read into memory. */
 const giantBytes = 3_000_000_000;
-/** Of nobody here. */
-const stranger = 54_321;
+/** A user id that this machine does not have. */
+const unknownUserId = 54_321;
 
 function replaced(put: Harm): Harm {
   return (path) => {
@@ -50,7 +51,7 @@ const replacements: Readonly<Record<string, Harm>> = {
   'replaced by a FIFO': replaced((path) => execFileSync('mkfifo', [path])),
   'replaced by a link to nowhere': replaced((path) => fs.symlinkSync('/nowhere/at/all', path)),
   'replaced by a link to itself': replaced((path) => fs.symlinkSync(path, path)),
-  // What a link leads to is not ours: it must neither be believed nor be written to.
+  // The target of a link is not Writ's file: Writ must neither trust it nor write to it.
   'replaced by a link elsewhere': replaced((path) => fs.symlinkSync('/etc/hostname', path)),
   ...(isRoot
     ? { 'replaced by a device': replaced((path) => execFileSync('mknod', [path, 'c', '1', '5'])) }
@@ -60,7 +61,9 @@ const replacements: Readonly<Record<string, Harm>> = {
 const ofModes: Readonly<Record<string, Harm>> = {
   'made writable for all': (path) => fs.chmodSync(path, 0o777),
   'closed to all': (path) => fs.chmodSync(path, 0),
-  ...(isRoot ? { 'given to a stranger': (path: string) => fs.chownSync(path, stranger, stranger) } : {}),
+  ...(isRoot
+    ? { 'given to a stranger': (path: string) => fs.chownSync(path, unknownUserId, unknownUserId) }
+    : {}),
 };
 
 const ofBytes: Readonly<Record<string, Harm>> = {
@@ -92,18 +95,18 @@ export interface DamageCase {
   readonly harm: string;
 }
 
-/** @returns every harm of every entry, but for what would leave it as it is */
+/** @returns every damage of every entry, except damages without an effect */
 export function damageCases(root: string): DamageCase[] {
   return entriesBelow(root).flatMap((entry) => {
     const names = Object.keys(harms[entry.kind]).filter(
-      // The root itself is where the test lies; a mode of it is a case like any other.
+      // The root is the test's own directory; only its mode and its removal are cases.
       (harm) => entry.path !== '' || harm in ofModes || harm === 'removed',
     );
     return names.map((harm) => ({ entry, harm }));
   });
 }
 
-/** Does it to the entry below this root. */
+/** Applies the damage to the entry below this root. */
 export function doHarm(root: string, { entry, harm }: DamageCase): void {
   harms[entry.kind][harm]?.(join(root, entry.path));
 }

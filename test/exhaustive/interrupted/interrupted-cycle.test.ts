@@ -1,6 +1,6 @@
-// Ends a cycle before and after every labelled file operation of it, then starts again: one whole generation is
-// active, the old or the new one, and the next clean cycle succeeds. The labels come from a run, so a new
-// operation gets its cases by itself.
+// Kills a cycle before and after each of its labelled file operations, then starts again: one intact generation is active, the
+// old or the new one, and the next cycle without faults succeeds. A run provides the labels, so a new operation gets its
+// cases.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -50,20 +50,20 @@ describe('a cycle that is killed', async () => {
   });
   for (const [index, label] of sampled([...labels.entries()])) {
     for (const when of ['before', 'after'] as const) {
-      it(`leaves one whole generation when killed ${when} operation ${index}, ${label}`, async () => {
+      it(`leaves one intact generation when killed ${when} operation ${index}, ${label}`, async () => {
         const observer = operationTrap();
         using test = await hostWithTwoReleases(observer);
         observer.arm(index, when);
         await test.pull().catch(() => undefined);
         assert.ok(observer.isSprung(), 'the operation was reached');
-        await restartsClean(test);
+        await requireCleanRestart(test);
       });
     }
   }
   const errnos = ['ENOSPC', 'EIO', 'EROFS', 'EMFILE'];
   for (const [index, label] of sampled([...labels.entries()])) {
     const errno = errnos[index % errnos.length]!;
-    it(`is the disk's fault, never the bundle's, when operation ${index}, ${label}, fails with ${errno}`, async () => {
+    it(`reports a disk failure, not a refused bundle, when operation ${index}, ${label}, fails with ${errno}`, async () => {
       const observer = operationTrap();
       using test = await hostWithTwoReleases(observer);
       let left = index;
@@ -75,18 +75,18 @@ describe('a cycle that is killed', async () => {
       assert.ok(left < 0, 'the operation was reached');
       assert.notEqual(result.outcome, 'rejected');
       assert.deepEqual(test.host.refusals.read().refusals, []);
-      await restartsClean(test);
+      await requireCleanRestart(test);
     });
   }
 });
 
-/** What must hold after any end: a restart finds one whole policy, nothing is left over, the next pull succeeds. */
-async function restartsClean(test: TestHost): Promise<void> {
-  oneWholePolicy(test);
+/** Requires that a restart finds one intact policy without left-over files, and that the next pull succeeds. */
+async function requireCleanRestart(test: TestHost): Promise<void> {
+  requireIntactPolicy(test);
   const host = test.reopen({ observer: {} });
   const signal = new AbortController().signal;
   await recoverHost(host, { cycle: newCycleId(), signal });
-  oneWholePolicy(test);
+  requireIntactPolicy(test);
   assert.equal(fs.existsSync(host.paths.journal), false);
   assert.deepEqual(fs.readdirSync(host.paths.staging), []);
   const { result } = await syncCycle(host, { cycle: newCycleId(), trigger: 'force', force: 'yes', signal });
@@ -99,12 +99,12 @@ async function restartsClean(test: TestHost): Promise<void> {
   );
 }
 
-function oneWholePolicy(test: TestHost): void {
+function requireIntactPolicy(test: TestHost): void {
   assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
 }
 
 describe('a commit that fails', () => {
-  it('leaves the new generation to the workers that said yes, says so, and is made by the next start', async () => {
+  it('keeps the new generation that workers confirmed, reports its failure, and is repeated by the next start', async () => {
     const observer = operationTrap();
     using test = await hostWithTwoReleases(observer);
     observer.before = ({ op }) => {
@@ -114,6 +114,6 @@ describe('a commit that fails', () => {
     assert.deepEqual([result.outcome, result.exitCode, result.changed], ['failed', 1, true]);
     assert.equal(result.problems[0]?.code, 'DISK_FAILED');
     assert.equal(test.read('access/a.yaml'), 'version: 2\n');
-    await restartsClean(test);
+    await requireCleanRestart(test);
   });
 });

@@ -1,6 +1,6 @@
-// Kills a start around every labelled operation of its recovery, then starts again: what the undisturbed start
-// would have ended at is what the next one ends at, one whole generation is active at each moment, nothing is left over.
-// The operations come from a run, so a new one gets its cases by itself.
+// Kills a start around each labelled operation of its recovery, then starts again. The next start must reach the result of an
+// undisturbed start, one intact generation is active at each moment, and no file is left over. A run provides the operations,
+// so a new one gets its cases.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -33,14 +33,14 @@ interface World {
 
 interface Wreck {
   readonly name: string;
-  /** What the crash left, on a host with generations 1 and 2 and the link at 2. */
+  /** Writes what the crash left, on a host with generations 1 and 2 and the link at 2. */
   readonly leave: (world: World) => void;
-  /** Generations that may be active after an undisturbed start, and after one that was killed. */
+  /** Generations that may be active after an undisturbed start, and after a killed one. */
   readonly ends: readonly number[];
-  /** Of the candidate, before the killed start. */
+  /** Earlier crashes of the candidate. */
   readonly crashes?: number;
-  /** Codes that must be in the history in the end, whatever was killed. */
-  readonly said?: readonly string[];
+  /** Codes that the history must contain at the end, whatever was killed. */
+  readonly reportedCodes?: readonly string[];
 }
 
 function journal({ test }: World, change: Partial<Journal>): void {
@@ -51,12 +51,12 @@ function journal({ test }: World, change: Partial<Journal>): void {
 
 function link({ test }: World, generation: number): void {
   pointCurrentAt(test.host.paths, test.host.durable, { generation, cycle: 'c-0' });
-  // The swap was not committed: a link that the ledger does not know was moved by a hand, which is damage.
+  // The swap was not committed: the ledger must know the link, otherwise a manual change of it counts as damage.
   const { ledger } = test.host;
   setLedger(ledger, { lastKnownGood: generation, settled: generation });
 }
 
-function spoilTree({ test }: World, generation: number): void {
+function damageTree({ test }: World, generation: number): void {
   const trees = join(test.host.paths.bundles, 'access');
   const [tree] = fs.readdirSync(trees).filter((name) => name.endsWith(`.${generation}`));
   fs.rmSync(join(trees, tree!, 'b.yaml'));
@@ -64,13 +64,13 @@ function spoilTree({ test }: World, generation: number): void {
 
 const wrecks: readonly Wreck[] = [
   {
-    name: 'a swap whose link moved',
+    name: 'a swap after the link was changed',
     leave: (world) => journal(world, {}),
-    // Killed on the way forward, the next start goes back.
+    // After a kill during the swap, the next start restores generation 1.
     ends: [2, 1],
   },
   {
-    name: 'a swap whose link never moved',
+    name: 'a swap before the link was changed',
     leave: (world) => {
       link(world, 1);
       journal(world, {});
@@ -81,7 +81,7 @@ const wrecks: readonly Wreck[] = [
   { name: 'a third crash', leave: (world) => journal(world, {}), ends: [1], crashes: 2 },
   { name: 'a fourth crash', leave: (world) => journal(world, { direction: 'back' }), ends: [1], crashes: 3 },
   {
-    name: 'a way back that had reached the link',
+    name: 'a restore that had reached the link',
     leave: (world) => {
       link(world, 1);
       journal(world, { direction: 'back' });
@@ -89,7 +89,7 @@ const wrecks: readonly Wreck[] = [
     ends: [1],
   },
   {
-    name: 'a way forward on which a worker says no',
+    name: 'a swap that a worker refuses',
     leave: (world) => {
       journal(world, {});
       world.driver.workers.set('a', (generation) =>
@@ -99,10 +99,10 @@ const wrecks: readonly Wreck[] = [
     ends: [1],
   },
   {
-    name: 'a swap to a generation that is not whole',
+    name: 'a swap to a generation that is not intact',
     leave: (world) => {
       journal(world, {});
-      spoilTree(world, 2);
+      damageTree(world, 2);
     },
     ends: [1],
   },
@@ -119,13 +119,13 @@ const wrecks: readonly Wreck[] = [
     name: 'a damaged journal',
     leave: ({ test }) => fs.writeFileSync(test.host.paths.journal, '{'),
     ends: [2],
-    said: ['STATE_REBUILT'],
+    reportedCodes: ['STATE_REBUILT'],
   },
   {
     name: 'a damaged ledger',
     leave: ({ test }) => fs.writeFileSync(test.host.paths.ledger, '{'),
     ends: [2],
-    said: ['STATE_REBUILT'],
+    reportedCodes: ['STATE_REBUILT'],
   },
   {
     name: 'a lost ledger in the middle of a swap',
@@ -134,17 +134,17 @@ const wrecks: readonly Wreck[] = [
       fs.rmSync(world.test.host.paths.ledger);
     },
     ends: [2, 1],
-    said: ['STATE_REBUILT'],
+    reportedCodes: ['STATE_REBUILT'],
   },
   {
     name: 'damaged refusals',
     leave: ({ test }) => fs.writeFileSync(test.host.paths.rejected, '{'),
     ends: [2],
-    said: ['STATE_REBUILT'],
+    reportedCodes: ['STATE_REBUILT'],
   },
 ];
 
-/** The wreck again, as it was before the start that spoilt it: made once and copied, for there are hundreds. */
+/** A copy of the wreck for each start, made once, because there are hundreds of starts. */
 interface Wreckage extends Disposable {
   readonly world: World;
   restore(): void;
@@ -186,9 +186,9 @@ async function worldWith(wreck: Wreck): Promise<World> {
 const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
 
 /**
- * Between two operations nothing changes but what workers have been told: but for those, a kill behind an operation is
- * the kill before the next one.
- * @returns where the starts die that differ
+ * Finds kills with distinct results. Between two operations only notifications of workers happen; without them a kill
+ * after an operation equals the kill before the next one.
+ * @returns the kills to try
  */
 async function killsOf({ world, restore }: Wreckage, wreck: Wreck): Promise<Kill[]> {
   const trap = operationTrap();
@@ -215,16 +215,16 @@ async function startKilled({ test }: World, trap: OperationTrap): Promise<void> 
   } catch (error) {
     if (!trap.isSprung()) throw error;
   }
-  oneWholePolicy(test);
+  requireIntactPolicy(test);
 }
 
-function oneWholePolicy(test: TestHost): void {
-  // A tree that the wreck has spoilt has lost this file.
-  const isSpoilt = !fs.existsSync(join(test.host.paths.current, 'access/b.yaml'));
-  if (!isSpoilt) assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
+function requireIntactPolicy(test: TestHost): void {
+  // A tree that the wreck has damaged lacks this file.
+  const isDamaged = !fs.existsSync(join(test.host.paths.current, 'access/b.yaml'));
+  if (!isDamaged) assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
 }
 
-function judge({ test }: World, ends: readonly number[], { said = [] }: Wreck): void {
+function judge({ test }: World, ends: readonly number[], { reportedCodes = [] }: Wreck): void {
   const { paths } = test.host;
   assert.ok(ends.includes(activeGenerationNumber(paths)!), `generation ${activeGenerationNumber(paths)}`);
   assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
@@ -232,7 +232,7 @@ function judge({ test }: World, ends: readonly number[], { said = [] }: Wreck): 
   const codes = readHistory(paths, { limit: 1000 }).flatMap((one) =>
     [...one.result.problems, ...one.result.warnings].map(({ code }) => code),
   );
-  for (const code of said) assert.ok(codes.includes(code as never), `${code} is not in the history`);
+  for (const code of reportedCodes) assert.ok(codes.includes(code as never), `${code} is not in the history`);
 }
 
 interface Kill {
@@ -240,7 +240,7 @@ interface Kill {
   readonly when: 'before' | 'after';
 }
 
-async function endsWell(world: World, wreck: Wreck, { index, when }: Kill): Promise<void> {
+async function requireRecovery(world: World, wreck: Wreck, { index, when }: Kill): Promise<void> {
   const trap = operationTrap();
   trap.arm(index, when);
   await startKilled(world, trap);
@@ -249,31 +249,31 @@ async function endsWell(world: World, wreck: Wreck, { index, when }: Kill): Prom
   await start(host);
   judge(world, wreck.ends, wreck);
   const { exitCode, problems } = await cycleOn(host);
-  // Success, or the word about a release that was refused or blocked.
+  // Success, or the report of a refused or blocked release.
   assert.ok([0, 3, 6].includes(exitCode), `${when} ${trap.seen.at(-1)}: ${JSON.stringify(problems)}`);
 }
 
 describe('a recovery that is killed', () => {
   for (const wreck of wrecks) {
-    it(`at any operation ends as it would have: ${wreck.name}`, async (context) => {
+    it(`at any operation ends as without the kill: ${wreck.name}`, async (context) => {
       using wreckage = await wreckageOf(wreck);
       const kills = await killsOf(wreckage, wreck);
       assert.ok(kills.length > 0);
       const chosen = sampled(kills);
       for (const kill of chosen) {
-        await endsWell(wreckage.world, wreck, kill);
+        await requireRecovery(wreckage.world, wreck, kill);
         wreckage.restore();
       }
       context.diagnostic(`${chosen.length} kills`);
     });
   }
 
-  it('again and again ends all the same, and tells workers a bounded number of times', async () => {
+  it('at each start in turn still ends, and notifies workers a limited number of times', async () => {
     const wreck = wrecks[0]!;
     const world = await worldWith(wreck);
     using _ = world.test;
     world.driver.notified.length = 0;
-    // Each start dies one operation later than the one before it, until one gets through.
+    // Each start dies one operation later than the previous one, until one ends.
     let kills = 0;
     for (let hasDied = true; hasDied && kills < 60; kills += hasDied ? 1 : 0) {
       const trap = operationTrap();

@@ -1,7 +1,6 @@
-// Kills the client before and after every labelled file operation of a refresh, and in the middle of every write:
-// what lies on the disk at that moment is taken as the disk of a host that starts again. It refreshes, and it never
-// goes below what it had accepted. Then the disk fails at every operation. The operations come from a run, so a new
-// one gets its cases by itself.
+// Kills the client before and after each labelled file operation of a refresh, and inside each write. A host starts with the
+// disk of that moment: it refreshes, and never accepts less than it had accepted. Then the disk fails at each operation. A run
+// provides the operations, so a new one gets its cases.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isWritError } from '../../../src/core/errors.js';
@@ -18,17 +17,17 @@ const nowMs = Date.UTC(2026, 10, 1);
 const roles = ['root', 'timestamp', 'snapshot', 'targets'] as const;
 type Role = (typeof roles)[number];
 
-/** What a host does in one go, and the repository before and at that moment. */
-interface Story {
+/** A refresh of a host, with the repository before it and at it. */
+interface Scenario {
   readonly name: string;
-  /** Absent: the host has never refreshed. */
+  /** Absent when the host has never refreshed. */
   readonly before?: ReadonlyMap<string, Buffer>;
   readonly now: ReadonlyMap<string, Buffer>;
   readonly bootstrapRoot: Buffer;
   readonly ends: Readonly<Record<Role, number>>;
-  /** A target to look for behind the refresh: its delegated role is fetched and stored then. */
-  readonly lookFor?: { readonly path: string; readonly role: string; readonly version: number };
-  /** True where a role's key was changed, so that its versions may begin again (5.3.11). */
+  /** A target to search after the refresh, which downloads and stores its delegated role. */
+  readonly searchedTarget?: { readonly path: string; readonly role: string; readonly version: number };
+  /** True after a change of a role's key, so that its versions may start again (5.3.11). */
   readonly rotates: boolean;
 }
 
@@ -41,7 +40,7 @@ function simulator(): RepositorySimulator {
   return repository;
 }
 
-function stories(): Story[] {
+function scenarios(): Scenario[] {
   const first = simulator();
   const { bootstrapRoot } = first;
   const start = { root: 1, timestamp: 2, snapshot: 2, targets: 2 };
@@ -86,8 +85,8 @@ function stories(): Story[] {
   ];
 }
 
-/** A team publishes: its role has version 2. */
-function delegating(): Story {
+/** A team publishes version 2 of its role. */
+function delegating(): Scenario {
   const repository = simulator();
   const team = repository.delegate('targets', { name: 'dns/team', paths: ['dns/*'] });
   repository.addTarget('dns/zone', Buffer.from('one'), { listedBy: 'dns/team' });
@@ -103,20 +102,20 @@ function delegating(): Story {
     before,
     now: repository.files,
     ends: { root: 1, timestamp: 4, snapshot: 4, targets: 4 },
-    lookFor: { path: 'dns/zone', role: 'dns%2Fteam', version: 2 },
+    searchedTarget: { path: 'dns/zone', role: 'dns%2Fteam', version: 2 },
   };
 }
 
-/** What the story is about: a refresh, and the search for a target where it has one. */
-async function goThrough(client: RepositoryClient, { lookFor }: Story): Promise<boolean> {
+/** Refreshes, and searches the target of the scenario if it has one. */
+async function runScenario(client: RepositoryClient, { searchedTarget }: Scenario): Promise<boolean> {
   const { changed } = await client.refresh();
-  if (lookFor !== undefined) assert.equal((await client.find(lookFor.path))?.length, 3);
+  if (searchedTarget !== undefined) assert.equal((await client.find(searchedTarget.path))?.length, 3);
   return changed;
 }
 
-async function hostBefore(story: Story): Promise<TrustHost> {
-  const host = trustHost(story.bootstrapRoot, nowMs);
-  if (story.before !== undefined) await goThrough(host.boot(serve(story.before)), story);
+async function hostBefore(scenario: Scenario): Promise<TrustHost> {
+  const host = trustHost(scenario.bootstrapRoot, nowMs);
+  if (scenario.before !== undefined) await runScenario(host.boot(serve(scenario.before)), scenario);
   return host;
 }
 
@@ -125,9 +124,9 @@ interface Moment {
   readonly image: TrustImage;
 }
 
-/** Every state of the disk that a kill can leave: around each operation, and within each write. */
-async function momentsOf(story: Story): Promise<Moment[]> {
-  using host = await hostBefore(story);
+/** Every disk state that a kill can leave: around each operation, and inside each write. */
+async function momentsOf(scenario: Scenario): Promise<Moment[]> {
+  using host = await hostBefore(scenario);
   const moments: Moment[] = [];
   const take = (what: string): void => {
     moments.push({ what, image: host.image() });
@@ -139,8 +138,8 @@ async function momentsOf(story: Story): Promise<Moment[]> {
       take(`after ${op}`);
     },
   };
-  await goThrough(host.boot(serve(story.now), observer), story);
-  // Nothing lies between the end of one operation and the beginning of the next but time.
+  await runScenario(host.boot(serve(scenario.now), observer), scenario);
+  // Nothing happens between the end of one operation and the start of the next.
   const different = new Map(
     moments.map((moment) => [JSON.stringify([...moment.image].map(contentKey)), moment]),
   );
@@ -151,7 +150,7 @@ function contentKey([path, bytes]: readonly [string, Buffer]): readonly [string,
   return [path.replace(/writ-tmp-.*/, 'writ-tmp'), bytes.toString('base64')];
 }
 
-/** A write that was cut: its temporary file has a part of the bytes. */
+/** An interrupted write: its temporary file has a part of the bytes. */
 function torn(image: TrustImage, op: string, share: number): Moment {
   const cut = [...image].map(([path, bytes]) => {
     return [path, path.includes('.writ-tmp-') ? bytes.subarray(0, bytes.length * share) : bytes] as const;
@@ -176,35 +175,44 @@ function statusVersions(client: RepositoryClient): Partial<Record<Role, number>>
   return Object.fromEntries(roles.map((role) => [role, status?.roles[role]?.version]));
 }
 
-/** What must hold on whatever disk a kill has left. */
-async function startsAgain(host: TrustHost, story: Story, what: string): Promise<void> {
+/** Requires that a client starts on the disk that a kill has left. */
+async function requireRestart(host: TrustHost, scenario: Scenario, what: string): Promise<void> {
   const accepted = storedVersions(host);
-  const seen = statusVersions(host.boot(serve(story.now)));
+  const seen = statusVersions(host.boot(serve(scenario.now)));
   assert.ok((seen.root ?? 0) >= accepted.root, what);
-  if (story.before !== undefined) await refusesTheOld(host, story, accepted, what);
-  const client = host.boot(serve(story.now));
+  if (scenario.before !== undefined) await requireRollbackRefused(host, scenario, accepted, what);
+  const client = host.boot(serve(scenario.now));
   const result = await client.refresh();
-  for (const role of roles) assert.equal(result.roles[role]?.version, story.ends[role], `${what}: ${role}`);
-  assert.deepEqual(storedVersions(host), story.ends, what);
+  for (const role of roles)
+    assert.equal(result.roles[role]?.version, scenario.ends[role], `${what}: ${role}`);
+  assert.deepEqual(storedVersions(host), scenario.ends, what);
   const writes: string[] = [];
-  await goThrough(client, story);
-  if (story.lookFor !== undefined)
-    assert.equal(host.storedVersion(story.lookFor.role), story.lookFor.version, what);
-  const next = host.boot(serve(story.now), { before: ({ op }) => void writes.push(op) });
-  assert.equal(await goThrough(next, story), false, what);
+  await runScenario(client, scenario);
+  if (scenario.searchedTarget !== undefined)
+    assert.equal(host.storedVersion(scenario.searchedTarget.role), scenario.searchedTarget.version, what);
+  const next = host.boot(serve(scenario.now), { before: ({ op }) => void writes.push(op) });
+  assert.equal(await runScenario(next, scenario), false, what);
   assert.deepEqual(writes, [], what);
 }
 
-/** A server that replays yesterday cannot lead the host back, and is told off once the host has seen today. */
-async function refusesTheOld(host: TrustHost, story: Story, accepted: Versions, what: string): Promise<void> {
+/**
+ * Requires that a server with old metadata cannot roll the host back, and is refused once the host has the new
+ * metadata.
+ */
+async function requireRollbackRefused(
+  host: TrustHost,
+  scenario: Scenario,
+  accepted: Versions,
+  what: string,
+): Promise<void> {
   const kept = host.image();
-  const replay = host.boot(serve(story.before ?? story.now));
+  const replay = host.boot(serve(scenario.before ?? scenario.now));
   const answer = await replay.refresh().catch((error: unknown) => error);
   if (isWritError(answer)) assert.notEqual(answer.code, 'INTERNAL', what);
   else assert.ok(!(answer instanceof Error), `${what}: ${answer}`);
   assert.ok((statusVersions(replay).root ?? 0) >= accepted.root, `${what}: root`);
-  const sawToday = accepted.timestamp === story.ends.timestamp && accepted.root === story.ends.root;
-  if (sawToday && !story.rotates) {
+  const sawToday = accepted.timestamp === scenario.ends.timestamp && accepted.root === scenario.ends.root;
+  if (sawToday && !scenario.rotates) {
     assert.ok(isWritError(answer) && answer.code === 'METADATA_ROLLBACK', `${what}: ${answer}`);
     assert.equal(answer.facts['expected'], accepted.timestamp, what);
   }
@@ -212,40 +220,43 @@ async function refusesTheOld(host: TrustHost, story: Story, accepted: Versions, 
 }
 
 describe('a refresh that is killed', () => {
-  for (const story of stories()) {
-    it(`at any moment of ${story.name}, is made up for by the next start`, async () => {
-      const moments = await momentsOf(story);
+  for (const scenario of scenarios()) {
+    it(`at any moment of ${scenario.name}, is completed by the next start`, async () => {
+      const moments = await momentsOf(scenario);
       assert.ok(moments.length >= 10, String(moments.length));
-      using host = await hostBefore(story);
+      using host = await hostBefore(scenario);
       for (const { what, image } of sampled(moments)) {
         host.restore(image);
-        await startsAgain(host, story, what);
+        await requireRestart(host, scenario, what);
       }
     });
 
     for (const errno of ['EIO', 'ENOSPC'] as const) {
-      it(`says ${errno} and starts again, when the disk fails at any operation of ${story.name}`, async () => {
+      it(`reports ${errno} and starts again when the disk fails at any operation of ${scenario.name}`, async () => {
         const code = errno === 'EIO' ? 'DISK_FAILED' : 'DISK_FULL';
-        const operations = await operationsOf(story);
-        using host = await hostBefore(story);
+        const operations = await operationsOf(scenario);
+        using host = await hostBefore(scenario);
         const kept = host.image();
         for (const [fatal, op] of sampled([...operations.entries()])) {
           host.restore(kept);
-          const client = host.boot(serve(story.now), failing(errno, fatal));
-          await rejectsCode(code, goThrough(client, story));
-          // A bad sector is one write; a full disk stays full until somebody makes room.
-          if (errno === 'EIO') await goThrough(client, story);
-          await startsAgain(host, story, `${op} fails with ${errno}`);
+          const client = host.boot(serve(scenario.now), failing(errno, fatal));
+          await rejectsCode(code, runScenario(client, scenario));
+          // A bad sector fails one write; a full disk stays full until space is freed.
+          if (errno === 'EIO') await runScenario(client, scenario);
+          await requireRestart(host, scenario, `${op} fails with ${errno}`);
         }
       });
     }
   }
 });
 
-async function operationsOf(story: Story): Promise<string[]> {
-  using host = await hostBefore(story);
+async function operationsOf(scenario: Scenario): Promise<string[]> {
+  using host = await hostBefore(scenario);
   const operations: string[] = [];
-  await goThrough(host.boot(serve(story.now), { before: ({ op }) => void operations.push(op) }), story);
+  await runScenario(
+    host.boot(serve(scenario.now), { before: ({ op }) => void operations.push(op) }),
+    scenario,
+  );
   return operations;
 }
 

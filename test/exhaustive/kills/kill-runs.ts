@@ -1,5 +1,5 @@
-// Kills a real process at one call, or fails that call, starts the real program again, and holds the host to its
-// promise: right after, after the restart, and after a clean cycle. Owns the verdict on one strike.
+// Kills a real process at one call, or fails that call, starts the real program again, and checks the host's invariant: right
+// after it, after the restart, and after a cycle without faults. Owns the verdict on one strike.
 import assert from 'node:assert/strict';
 import { openHost } from '../../../src/agent/startup/open-host.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
@@ -9,44 +9,47 @@ import type { Place, Scene } from './kill-scenes.js';
 import { type KillSite, sitesOf, unwatchedCalls } from './kill-sites.js';
 import { type CycleRun, runCycle } from './traced-writ.js';
 
-/** The calls of one cycle that went well. */
+/** The calls of one successful cycle. */
 export interface Enumerated {
-  /** Where a kill can make a difference. */
+  /** Calls at which a kill can make a difference. */
   readonly sites: readonly KillSite[];
-  /** Where an error can: files that are opened to be read as well. */
+  /** Calls at which an error can make a difference, with files that are opened to be read. */
   readonly fallible: readonly KillSite[];
 }
 
 export interface Strike {
   readonly scene: Scene;
   readonly site: KillSite;
-  /** All that were found with it. */
+  /** All sites of the same run. */
   readonly among: readonly KillSite[];
-  /** The site is one of `fallible`. */
+  /** True when the site is one of `fallible`. */
   readonly reads: boolean;
-  /** `kill`, or the error that the call returns, as `EIO`. */
+  /** `kill`, or the error that the call returns, such as `EIO`. */
   readonly with: string;
-  /** What may be active right after a kill just there. */
+  /** Policies that may be active right after the strike. */
   readonly allowed: readonly string[];
 }
 
 export interface Verdict {
   readonly strike: Strike;
   /**
-   * `held`: struck there, and the promise held. `elsewhere`: struck at another call of the same name, and it held.
-   * `not-reached`: the run had no such call, so nothing was tried.
+   * `held`: the strike hit its call, and the invariant held. `elsewhere`: it hit another call of the same name, and the
+   * invariant held. `not-reached`: the run had no such call, so nothing was tried.
    */
   readonly kind: 'held' | 'elsewhere' | 'not-reached' | 'violated';
   readonly message?: string;
 }
 
-/** Runs the cycle twice without harm: once to count as strace will, once to see that nobody else changes a file. */
+/**
+ * Runs the cycle twice without a strike: once to count calls as strace does, once to verify that no other process
+ * changes a file.
+ */
 export async function enumerate(scene: Scene): Promise<Enumerated> {
   const filter = ['-e', `trace=!${unwatchedCalls.join(',')}`];
   const sitesIn = async (options: readonly string[], also?: 'reading'): Promise<KillSite[][]> => {
     using place = await scene.place();
     const run = await runCycle(place, commandOf(scene), [...options, ...filter]);
-    const what = `${run.exitCode} ${run.outcome} ${run.said}`;
+    const what = `${run.exitCode} ${run.outcome} ${run.output}`;
     assert.equal(run.exitCode, 0, what);
     assert.equal(wholePolicy(place.paths, scene.expectation.policies), scene.expectation.to, what);
     const { root } = place;
@@ -57,7 +60,7 @@ export async function enumerate(scene: Scene): Promise<Enumerated> {
   return { sites: withChildren(main, everybody), fallible };
 }
 
-/** Only `sync` may do something for the main thread: strace counts for each thread, and would strike elsewhere. */
+/** Only `sync` may act for the main thread, because strace counts for each thread and would strike another call. */
 function withChildren(main: readonly KillSite[], everybody: readonly KillSite[]): KillSite[] {
   const others = everybody.filter(({ thread }) => thread === 'child');
   for (const { call, what } of others)
@@ -73,7 +76,10 @@ function nextOf(main: readonly KillSite[], { what, ordinal }: KillSite): KillSit
   return found;
 }
 
-/** Before the rename of `current` it is the old policy, and behind it the new one: the call itself is not done. */
+/**
+ * The old policy before the rename of `current` and at it, because the killed call does not happen; the new one after
+ * it.
+ */
 export function killsOf(scene: Scene, { sites }: Enumerated): Strike[] {
   const { from, to } = scene.expectation;
   const swap = sites.findLastIndex(({ what }) => /^rename .*policy\/current$/.test(what));
@@ -111,8 +117,8 @@ function commandOf({ case: { by, cycle } }: Scene): Parameters<typeof runCycle>[
 }
 
 /**
- * Between the runs of one cycle a few calls come and go, as those by which threads wake each other, and the count of a
- * common call shifts. So a strike that fell elsewhere is tried again, where the last run would have had it.
+ * The number of tries. Runs of a cycle differ in a few calls, such as those that wake threads, and the count of a
+ * common call shifts. A strike that hit another call is repeated with the count of the last run.
  */
 const maxTries = 12;
 
@@ -125,7 +131,7 @@ export async function tryStrike(strike: Strike): Promise<Verdict> {
   }
 }
 
-/** @returns where to strike next when it fell elsewhere and there are more tries */
+/** @returns the next count to try after a strike of another call; undefined after the last try */
 async function strikeOnce(
   strike: Strike,
   shift: number,
@@ -146,7 +152,7 @@ async function strikeOnce(
   }
 }
 
-/** By how much the count of the last call that is known was off; a run that died before any has to go on longer. */
+/** The error in the count of the last known call; a run that died before any known call must run longer. */
 function nextShift(strike: Strike, shift: number, { run, place }: Pick<Struck, 'run' | 'place'>): number {
   const seen = sitesSeen(strike, run, place).at(-1);
   const planned = strike.among.find((one) => one.what === seen?.what && one.ordinal === seen.ordinal);
@@ -168,7 +174,7 @@ function hitOf(strike: Strike, nth: number, { run, place }: Pick<Struck, 'run' |
   return struck?.what === site.what && struck.ordinal === site.ordinal ? 'held' : 'elsewhere';
 }
 
-/** In a record of this call alone; where files that are read were counted, they are counted again. */
+/** The sites in a trace of this call alone; counts opened files again when they were counted before. */
 function sitesSeen({ reads }: Strike, { trace }: CycleRun, { root }: Place): KillSite[] {
   return sitesOf(trace, { root, ...(reads ? { also: 'reading' } : {}) });
 }
@@ -187,7 +193,7 @@ async function judge(strike: Strike, { run, place, hit }: Struck): Promise<void>
   assert.ok(allowed.includes(active), `right after it '${active}' is active, not ${allowed.join(' or ')}`);
   const expected = ends(active);
   const restart = await runCycle(place, { by: strike.scene.case.by, argv: ['pull'] });
-  const what = `restart: ${restart.exitCode} ${restart.outcome} ${restart.said.slice(0, 2000)}`;
+  const what = `restart: ${restart.exitCode} ${restart.outcome} ${restart.output.slice(0, 2000)}`;
   assert.ok(succeeds.includes(restart.outcome ?? ''), what);
   assert.equal(wholePolicy(place.paths, policies), expected, `after the restart; ${what}`);
   requireSwept(place.paths);
@@ -196,7 +202,7 @@ async function judge(strike: Strike, { run, place, hit }: Struck): Promise<void>
   await holdInvariant(place.paths, { policies, allowed: [expected], ends: expected, open, succeeds });
 }
 
-/** Said to whoever asked: from here on it may not be lost. */
+/** Where the result was reported to the caller: from here on it must not be lost. */
 function succeedsAt(outcome: string): boolean {
   return outcome === 'activated' || outcome === 'degraded' || outcome === 'unchanged';
 }

@@ -1,5 +1,5 @@
-// The hosts on which processes are killed: prepared once up to the moment before a cycle, copied for every kill. The
-// cycles are those of the replay; the repository is shared, for a host only reads it.
+// The hosts on which processes are killed: prepared once up to the moment before a cycle, and copied for every kill. The
+// cycles are those of the replay. The repository is shared, because a host only reads it.
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { type Expectation, makeWorld, type ReplayCycle, replayCycles } from '../
 export interface KillCase {
   readonly name: string;
   readonly cycle: ReplayCycle;
-  /** A command that acts alone, or an agent that is asked by its socket. */
+  /** A standalone run, or an agent that receives a request over its socket. */
   readonly by: 'command' | 'agent';
 }
 
@@ -36,12 +36,12 @@ function cycleOf(name: string): ReplayCycle {
 export interface Scene extends Disposable {
   readonly case: KillCase;
   readonly expectation: Expectation;
-  /** A host of its own, as it was the moment before the cycle. */
+  /** Copies the host as it was before the cycle. */
   place(): Promise<Place>;
 }
 
 export interface Place extends Disposable {
-  /** Real path; disk/ and run/ are below it, and nothing of another host. */
+  /** Real path of the directory with disk/ and run/ of this host only. */
   readonly root: string;
   readonly configPath: string;
   readonly config: AgentConfig;
@@ -49,7 +49,7 @@ export interface Place extends Disposable {
 }
 
 export async function openScene(one: KillCase): Promise<Scene> {
-  // A kill takes nothing from a cache of the disk: flushes would only cost time. power-cuts is about those.
+  // A kill loses nothing of the disk cache, so flushes would only cost time. test/exhaustive/power covers power cuts.
   const dir = tempDir(memory());
   try {
     const world = makeWorld(dir);
@@ -68,8 +68,8 @@ export async function openScene(one: KillCase): Promise<Scene> {
 }
 
 /**
- * The first look at a bake after half a minute writes the ledger. Without this a run right after the preparation would have one write
- * fewer than a later one, and calls are compared by their count.
+ * Makes the bake of the release older. The first check of a bake time after half a minute writes the ledger, so a run
+ * right after the preparation would have one write fewer than a later one, and calls are compared by their count.
  */
 function ageBakes(path: string): void {
   const file = openLedger(path, createDurableFs());
@@ -81,7 +81,7 @@ function ageBakes(path: string): void {
 }
 
 const agedMs = 3_600_000;
-/** Longer than all runs of a scene, of which none may find that a release has settled. */
+/** Longer than all runs of a scene, so that no run settles the release. */
 const bake = { for: '1d' };
 
 const run = promisify(execFile);
@@ -90,11 +90,11 @@ async function copyPlace(from: string, root: string): Promise<Place> {
   fs.mkdirSync(root);
   await run('cp', ['-a', join(from, 'disk'), root]);
   const runDirectory = join(root, 'run');
-  // Where a process dies, /run stays: how the last one ended is still said there.
+  // /run survives a dead process, with the result of the last run.
   if (fs.existsSync(join(from, 'run'))) await run('cp', ['-a', join(from, 'run'), root]);
   const base = JSON.parse(fs.readFileSync(join(from, 'agent.yaml'), 'utf8')) as Record<string, unknown>;
   const configPath = join(root, 'agent.yaml');
-  // An agent polls when it is asked, and not by chance as well.
+  // The agent polls only on request.
   const moved = { state: join(root, 'disk', 'lib', 'writ'), run: runDirectory, poll: { every: '24h' } };
   const bundles = (base['bundles'] as readonly object[]).map((one) => ({ ...one, bake }));
   fs.writeFileSync(configPath, JSON.stringify({ ...base, ...moved, bundles }));

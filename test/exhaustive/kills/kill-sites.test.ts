@@ -1,4 +1,4 @@
-// How a record of strace becomes the calls at which a process is killed.
+// Translates a trace of strace to the calls at which a process is killed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeCall, firstAndLast, type KillSite, sitesOf } from './kill-sites.js';
@@ -6,7 +6,7 @@ import { describeCall, firstAndLast, type KillSite, sitesOf } from './kill-sites
 const root = '/tmp/place';
 
 describe('sites of a trace', () => {
-  it('counts as strace does: among the calls of a name in a thread, those elsewhere included', () => {
+  it('counts the calls of a name in a thread as strace does, with calls on other files', () => {
     const trace = [
       '10 write(5<pipe:[1]>, "*", 1) = 1',
       `10 write(20<${root}/disk/.writ-tmp-00ff>, "x", 1) = 1`,
@@ -27,7 +27,7 @@ describe('sites of a trace', () => {
     ]);
   });
 
-  it('tells calls apart that read alike', () => {
+  it('distinguishes calls with equal text', () => {
     const trace = Array.from({ length: 3 }, () => `fsync(3<${root}/disk>) = 0`).join('\n');
     assert.deepEqual(
       sitesOf(trace, { root }).map(({ ordinal }) => ordinal),
@@ -35,21 +35,21 @@ describe('sites of a trace', () => {
     );
   });
 
-  it('has a file that is opened to be read only where errors are wanted', () => {
+  it('includes a file that is opened to be read only for errors', () => {
     const trace = `openat(AT_FDCWD</>, "${root}/a", O_RDONLY) = 3<${root}/a>`;
     assert.deepEqual(sitesOf(trace, { root }), []);
     assert.equal(sitesOf(trace, { root, also: 'reading' })[0]?.what, 'openat a');
   });
 
-  it('refuses a call that nobody has judged', () => {
+  it('refuses an unclassified call', () => {
     assert.throws(() => sitesOf(`newcall("${root}/a") = 0`, { root }), /newcall/);
   });
 
-  it('knows nothing of another place', () => {
+  it('ignores calls on another directory', () => {
     assert.equal(describeCall({ call: 'unlink', args: '"/tmp/place-2/a") = 0' }, root), undefined);
   });
 
-  it('takes the first and the last of each call', () => {
+  it('selects the first and the last site of each call', () => {
     const site = (call: string, nth: number): KillSite => ({
       ...{ call, nth, index: 0, what: `${call} ${nth}`, ordinal: 1, thread: 'main' },
     });

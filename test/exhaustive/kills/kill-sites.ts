@@ -1,23 +1,22 @@
-// Finds in a record of strace every call that changes the files of a host, with the number by which strace can be told
-// to strike at just that call. A call that is neither known to change nothing nor to change something fails the search:
-// kills at half of the calls prove nothing.
+// Finds in a trace of strace every call that changes the files of a host, with the count by which strace can strike exactly
+// that call. An unclassified call fails the search, because kills at half of the calls prove nothing.
 import { readingCalls } from '../replay/recorded-operations.js';
 
 export interface KillSite {
   readonly call: string;
-  /** As strace counts for `when=`: among the calls of this name in this thread, from 1. */
+  /** The count for strace's `when=`: among the calls of this name in this thread, from 1. */
   readonly nth: number;
   /** Position among the sites of the cycle. */
   readonly index: number;
-  /** The call and its paths below the root, without what is random in them: the same in every run. */
+  /** The call and its paths below the root, without random parts: equal in every run. */
   readonly what: string;
-  /** Several calls read alike, as those that write the ledger: which of them, from 1. */
+  /** The position among calls with equal text, such as those that write the ledger, from 1. */
   readonly ordinal: number;
-  /** `main`: the thread that does everything in order. `child`: a program that it runs, which is `sync`. */
+  /** `main`: the thread that runs the cycle in order. `child`: a program that it runs, which is `sync`. */
   readonly thread: 'main' | 'child';
 }
 
-/** What may change a file, its name, its attributes, or what of it is durable. */
+/** Calls that may change a file, its name, its attributes, or its durability. */
 const changingCalls: ReadonlySet<string> = new Set([
   ...['write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'ftruncate', 'truncate', 'fallocate'],
   ...['copy_file_range', 'sendfile', 'splice', 'creat', 'mknod', 'mknodat'],
@@ -28,7 +27,7 @@ const changingCalls: ReadonlySet<string> = new Set([
   ...['setxattr', 'fsetxattr', 'lsetxattr', 'removexattr', 'bind'],
 ]);
 
-/** Of no consequence for a file: descriptors come and go, a lock is nobody's after a kill. */
+/** Calls without an effect on files: descriptors, and locks, which end with the process. */
 const harmlessCalls: ReadonlySet<string> = new Set([
   ...['close', 'close_range', 'dup', 'dup2', 'dup3', 'fcntl', 'flock', 'chdir', 'fchdir', 'getcwd', 'ioctl'],
   ...['epoll_ctl', 'execve', 'connect', 'accept4', 'listen', 'getsockname', 'getsockopt', 'setsockopt'],
@@ -36,7 +35,7 @@ const harmlessCalls: ReadonlySet<string> = new Set([
   ...readingCalls,
 ]);
 
-/** What strace need not print. */
+/** Calls that strace does not need to print. */
 export const unwatchedCalls: readonly string[] = [...readingCalls, 'close', 'mmap', 'ioctl', 'epoll_ctl'];
 
 interface Line {
@@ -45,7 +44,7 @@ interface Line {
   readonly args: string;
 }
 
-/** @param trace as `strace -y -o` writes it, with or without `-f`, in the order in which the calls began */
+/** @param trace of `strace -y -o`, with or without `-f`, in the order in which the calls began */
 export function linesOf(trace: string): Line[] {
   return trace.split('\n').flatMap((line) => {
     const [, process = '', call, args] = /^(?:(\d+) +)?(\w+)\((.*)$/.exec(line) ?? [];
@@ -55,11 +54,11 @@ export function linesOf(trace: string): Line[] {
 
 interface Watched {
   readonly root: string;
-  /** Opening a file to read it changes nothing, but it can fail. */
+  /** `reading`: also the opening of files to be read, which can fail without a change. */
   readonly also?: 'reading';
 }
 
-/** @returns the sites of every process in the trace; the first one's main thread is `main` */
+/** @returns the sites of every process in the trace; `main` is the main thread of the first */
 export function sitesOf(trace: string, { root, also }: Watched): KillSite[] {
   const lines = linesOf(trace);
   const main = lines[0]?.process;
@@ -81,13 +80,13 @@ export function sitesOf(trace: string, { root, also }: Watched): KillSite[] {
 function isWanted({ call, args }: Pick<Line, 'call' | 'args'>, also: Watched['also']): boolean {
   if (call === 'open' || call === 'openat') return also === 'reading' || /O_CREAT|O_TRUNC/.test(args);
   if (!changingCalls.has(call) && !harmlessCalls.has(call))
-    throw new Error(`nobody has said whether this call changes a file: ${call}(${args.slice(0, 200)}`);
+    throw new Error(`classify whether this call changes a file: ${call}(${args.slice(0, 200)}`);
   return changingCalls.has(call);
 }
 
-/** @returns the call and its paths, or undefined when it is about nothing below the root */
+/** @returns the call and its paths; undefined for a call outside the root */
 export function describeCall({ call, args }: Pick<Line, 'call' | 'args'>, root: string): string | undefined {
-  // Behind the bracket stands what the call returned, which a call that was struck has not.
+  // The result follows the bracket; a call that was struck has none.
   const [given = ''] = args.split(/\) += /);
   const paths = [...given.matchAll(/["<](\/[^">]*)[">]/g)].map(([, path = '']) => path);
   const below = paths.filter((path) => path === root || path.startsWith(`${root}/`));
@@ -99,7 +98,7 @@ function plain(path: string): string {
   return path.replace(/\.writ-tmp-[0-9a-f]+/, '.writ-tmp').replace(/\bc-[0-9a-f]{8}\b/, 'CYCLE');
 }
 
-/** The first and the last site of each call. */
+/** Selects the first and the last site of each call. */
 export function firstAndLast(sites: readonly KillSite[]): KillSite[] {
   const calls = [...new Set(sites.map(({ call }) => call))];
   return calls.flatMap((call) => {

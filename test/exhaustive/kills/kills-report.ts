@@ -1,15 +1,15 @@
-// `npm run crash:kills`: kills a real process at every call that changes the disk, and fails each such call once. Prints
-// how many were tried and what came of it; ends with 1 when one breaks the promise. Arguments: a part of a case's name;
-// `kills`, `errors` or `all`; and every how manieth error is tried (1: each).
+// `npm run crash:kills` kills a real process at every call that changes the disk, and fails each such call once. Prints the
+// number of tries and their verdicts; exits with 1 after a violation. Arguments: part of a case's name; `kills`, `errors` or
+// `all`; and the stride between tried errors (1: each).
 
 import { inParallel } from '../crash/in-parallel.js';
 import { enumerate, errorsOf, killsOf, type Strike, tryStrike, type Verdict } from './kill-runs.js';
 import { type KillCase, killCases, openScene } from './kill-scenes.js';
 
-/** Processes that mostly wait. */
+/** Parallel processes, which mostly wait. */
 const width = 3;
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
@@ -18,15 +18,15 @@ function report(title: string, verdicts: readonly Verdict[]): void {
     among.filter((one) => one.kind === kind).length;
   const sum = `${count('held')} held, ${count('violated')} violations`;
   const rest = `${count('elsewhere')} struck another call and held, ${count('not-reached')} not reached`;
-  say(`  ${title}: ${verdicts.length} tried, ${sum}, ${rest}`);
+  print(`  ${title}: ${verdicts.length} tried, ${sum}, ${rest}`);
   const calls = [...new Set(verdicts.map(({ strike }) => `${strike.site.call} ${strike.with}`))];
   const perCall = calls.map((name) => {
     const among = verdicts.filter(({ strike }) => `${strike.site.call} ${strike.with}` === name);
     return `${name.replace(' kill', '')} ${count('held', among)}/${among.length}`;
   });
-  say(`    ${perCall.join(', ')}`);
+  print(`    ${perCall.join(', ')}`);
   for (const { strike, kind, message = '' } of verdicts)
-    if (kind !== 'held') say(`    ${kind}: ${strike.with} at ${strike.site.what}\n      ${message}`);
+    if (kind !== 'held') print(`    ${kind}: ${strike.with} at ${strike.site.what}\n      ${message}`);
 }
 
 interface Wanted {
@@ -43,7 +43,7 @@ async function reportCase(one: KillCase, { what, stride }: Wanted): Promise<numb
     ['killed', what === 'errors' ? [] : killsOf(scene, found)],
     ['failed', what === 'kills' ? [] : errors],
   ];
-  say(`${one.name}: ${found.sites.length} calls change the disk`);
+  print(`${one.name}: ${found.sites.length} calls change the disk`);
   let violations = 0;
   for (const [title, strikes] of groups.filter(([, all]) => all.length > 0)) {
     const verdicts = await inParallel(strikes, width, tryStrike);

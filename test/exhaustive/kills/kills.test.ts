@@ -1,6 +1,6 @@
-// Real kills: the program dies by SIGKILL at a call of every kind that it makes, or is told that the call failed, and is
-// started again. Here the first and the last call of each kind of an update, and some of the others and of the other
-// cycles by a seed; all of them by `npm run crash:kills`.
+// Real kills: SIGKILL ends the program at a call of each kind, or the call fails, and the program is started again. Here the
+// first and last call of each kind of an update, and some of the others and of other cycles, which the seed chooses; `npm run
+// crash:kills` tries all.
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { sampled, sampleSize } from '../../kit/assert/sample.js';
@@ -11,7 +11,7 @@ import { type Enumerated, enumerate, errorsOf, killsOf, type Strike, tryStrike }
 import { type KillCase, killCases, openScene, type Scene } from './kill-scenes.js';
 import { firstAndLast } from './kill-sites.js';
 
-/** Processes that mostly wait, on a machine with two cores. */
+/** Parallel processes, which mostly wait, on a machine with two cores. */
 const width = 3;
 
 function some(strikes: readonly Strike[], count: number, random: Seeded): Strike[] {
@@ -45,7 +45,7 @@ const choices: Readonly<Record<string, (choice: Choice) => Strike[]>> = {
   },
   'first start': ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
   rollback: ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
-  // The only one that makes a socket.
+  // The only cycle that creates a socket.
   'update by a running agent': ({ scene, found, random }) => {
     const kills = killsOf(scene, found);
     return [...kills.filter(({ site }) => site.call === 'bind'), ...some(kills, testCases(2), random)];
@@ -55,7 +55,7 @@ const choices: Readonly<Record<string, (choice: Choice) => Strike[]>> = {
 async function strikeSome(context: TestContext, one: KillCase, seed: number): Promise<void> {
   using scene = await openScene(one);
   const found = await enumerate(scene);
-  // A cycle that changes nothing would pass without a question.
+  // A cycle without changes would pass without any check.
   assert.ok(found.sites.length >= 30, `${found.sites.length} calls change the disk`);
   const strikes = sampled(choices[one.name]?.({ scene, found, random: seeded(seed) }) ?? []);
   const verdicts = await inParallel(strikes, width, tryStrike);
@@ -65,16 +65,16 @@ async function strikeSome(context: TestContext, one: KillCase, seed: number): Pr
       .map(({ strike, message = '' }) => `${strike.with} at ${strike.site.what}: ${message}`);
   context.diagnostic(`${found.sites.length} calls, ${strikes.length} struck, ${of('held').length} held`);
   assert.deepEqual(of('violated'), [], `seed ${testSeed()}`);
-  // What was not struck was not tried: the counts of a common call shift a little from run to run, and no more.
+  // A strike that missed tried nothing. Counts of a common call shift only a little from run to run.
   const missed = [...of('elsewhere'), ...of('not-reached')];
   assert.ok(missed.length <= Math.ceil(strikes.length / 20), `not struck:\n${missed.join('\n')}`);
 }
 
 describe('a killed process', needs('strace', 'strace'), () => {
   for (const [index, one] of killCases.entries()) {
-    // To prepare a cycle takes as long as to kill it some times: a sample is one of the update.
+    // Preparing a cycle takes as long as some kills: a sample uses the update only.
     if (sampleSize() !== undefined && one.name !== 'update') continue;
-    it(`leaves one whole policy, and the next start goes on: ${one.name}`, (context) =>
+    it(`leaves one intact policy, and the next start continues: ${one.name}`, (context) =>
       strikeSome(context, one, caseSeed(testSeed(), index)));
   }
 });

@@ -1,5 +1,5 @@
-// Runs one cycle of the real program, alone or by a running agent, on a host of its own; under strace when a call is to
-// be recorded, killed or failed. Judges nothing.
+// Runs one cycle of the real program on its own host, as a standalone run or by a running agent; under strace when a call is
+// to be recorded, killed or failed. Checks no result.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { askAgent } from '../../../src/platform/net/control-client.js';
@@ -9,30 +9,31 @@ import type { KillCase, Place } from './kill-scenes.js';
 
 export interface CycleRun {
   readonly exitCode: number | null;
-  /** What the cycle answered; undefined when it did not get so far. */
+  /** The outcome of the cycle; undefined when it had none. */
   readonly outcome: string | undefined;
-  readonly said: string;
-  /** Of strace; empty without it. */
+  readonly output: string;
+  /** The trace of strace; empty without it. */
   readonly trace: string;
 }
 
-/** Nothing here takes longer on any machine; what does is a hang, and killed. */
+/** A run beyond this limit hangs, and is killed. */
 const limit = ['timeout', '-k', '5', '60'];
 
 /**
- * Processes of its own, as in a container: the search for holders opens files of every process, and the count of calls
- * would differ from run to run. Only root may; others strike a little less exactly.
+ * A PID namespace, as in a container: the search for generation users opens files of every process, so the count of
+ * calls would differ from run to run. Only root may create one; other users strike less exactly.
  */
-const alone = process.getuid?.() === 0 ? ['unshare', '-m', '-p', '-f', '--mount-proc', '--kill-child'] : [];
+const namespace =
+  process.getuid?.() === 0 ? ['unshare', '-m', '-p', '-f', '--mount-proc', '--kill-child'] : [];
 
-/** @param tracing options of strace; without them the program runs as it is */
+/** @param tracing options of strace; the program runs untraced without them */
 export function runCycle(
   place: Place,
   { by, argv }: { readonly by: KillCase['by']; readonly argv: readonly string[] },
   tracing?: readonly string[],
 ): Promise<CycleRun> {
   const tracePath = join(place.root, 'trace');
-  const strace = tracing === undefined ? [] : [...alone, 'strace', '-y', '-o', tracePath, ...tracing];
+  const strace = tracing === undefined ? [] : [...namespace, 'strace', '-y', '-o', tracePath, ...tracing];
   return by === 'command'
     ? runCommand(place, argv, { strace, tracePath })
     : runAgent(place, { strace, tracePath });
@@ -50,19 +51,19 @@ async function runCommand(
 ): Promise<CycleRun> {
   const options = { under: [...limit, ...strace], cwd: '/' };
   const run = await runWritProcess([...argv, '--json', '--config', place.configPath], options);
-  const said = `${run.stdout}${run.stderr}`;
-  return { exitCode: run.exitCode, outcome: outcomeIn(run.stdout), said, trace: readTrace(tracePath) };
+  const output = `${run.stdout}${run.stderr}`;
+  return { exitCode: run.exitCode, outcome: outcomeIn(run.stdout), output, trace: readTrace(tracePath) };
 }
 
-/** Starts the agent, asks it for a cycle when it listens, and ends it as systemd does. */
+/** Starts the agent, requests a cycle once it listens, and ends it as systemd does. */
 async function runAgent(place: Place, { strace, tracePath }: Tracing): Promise<CycleRun> {
   await using agent = startWrit(['agent', '--config', place.configPath], {}, { under: strace });
   const asked = agent.waitForStderr(/control socket open/).then(() => askForCycle(place));
   const outcome = await asked.catch(() => undefined);
   stop(agent.child.pid, strace.length > 0);
   const run = await agent.ended;
-  const said = `${run.stdout}${run.stderr}`;
-  return { exitCode: run.exitCode, outcome, said, trace: readTrace(tracePath) };
+  const output = `${run.stdout}${run.stderr}`;
+  return { exitCode: run.exitCode, outcome, output, trace: readTrace(tracePath) };
 }
 
 async function askForCycle(place: Place): Promise<string> {
@@ -81,14 +82,14 @@ async function askForCycle(place: Place): Promise<string> {
   throw new Error('the agent gave no result');
 }
 
-/** What is sent to strace does not reach the program, so the program is told itself. */
+/** Signals the program itself, because a signal to strace does not reach it. */
 function stop(pid: number | undefined, isTraced: boolean): void {
   if (pid === undefined) return;
-  const depth = isTraced ? (alone.length > 0 ? 2 : 1) : 0;
+  const depth = isTraced ? (namespace.length > 0 ? 2 : 1) : 0;
   try {
     process.kill(descendant(pid, depth), 'SIGTERM');
   } catch {
-    // It has ended already, which is what was wanted.
+    // It has ended already.
   }
 }
 

@@ -1,5 +1,5 @@
-// docs/operations.md, command by command: what the page says to type is typed, on the machine and in the order that it
-// says, and has to end as it says. What nobody types (a theft, a fire, a year) is here.
+// Runs docs/operations.md command by command, on the machines and in the order of the page; each command must end as the page
+// states. Events without a command (a theft, a fire, a year) are in runbook-events.ts.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,22 +28,22 @@ function partOf({ title, from, to }: { title: string; from: number; to: number }
   const whole = all.find((one) => one.title === title) ?? assert.fail(`no such runbook: ${title}`);
   const steps = whole.steps.filter(({ number }) => number >= from && number <= to);
   assert.ok(steps.length > 0, `${title} has no steps ${from} to ${to}`);
-  // The time has passed already.
+  // The time of the earlier steps has passed already.
   return { title, steps: steps.map((step) => (step.kind === 'commands' ? { ...step, afterMs: 0 } : step)) };
 }
 
 async function typeAll(world: RunbookWorld, title: string, step: CommandStep): Promise<void> {
   await world.sleep(step.afterMs);
-  for (const { name, words } of step.machines) {
+  for (const { name, replacements } of step.machines) {
     assert.ok(machines.includes(name as Machine), `no such machine: ${name}`);
     for (const { text, exitCode, shows } of step.commands) {
       const here = (written: string): string =>
-        [...words].reduce((all, [from, to]) => all.replaceAll(from, to), written);
+        [...replacements].reduce((all, [from, to]) => all.replaceAll(from, to), written);
       const replaced = here(text);
       const run = await world.type(name as Machine, replaced, { typed: step.typed.map(here) });
-      const said = `${title}: ${name}$ ${replaced}\n${run.output}`;
-      assert.equal(run.exitCode, exitCode, said);
-      assert.ok(oneLine(run.output).includes(oneLine(here(shows))), `"${shows}" is not in\n${said}`);
+      const transcript = `${title}: ${name}$ ${replaced}\n${run.output}`;
+      assert.equal(run.exitCode, exitCode, transcript);
+      assert.ok(oneLine(run.output).includes(oneLine(here(shows))), `"${shows}" is not in\n${transcript}`);
       executed.add(`${title}\n${text}`);
     }
   }
@@ -77,7 +77,7 @@ describe('docs/operations.md', { concurrency: 2 }, () => {
 });
 
 describe('the test of docs/operations.md', () => {
-  it('has run every command that the page has', () => {
+  it('runs every command of the page', () => {
     const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, body = '']) => body);
     assert.equal(page.split('```sh').length - 1, blocks.length);
     const written = commandsOf(all);
@@ -90,7 +90,7 @@ describe('the test of docs/operations.md', () => {
       [...executed].filter((line) => !written.includes(line)),
       [],
     );
-    // Counted without the reader of the page: lines that begin a command.
+    // Counts the lines that begin a command, independent of runbook-page.ts.
     const begun = blocks.flatMap((body) =>
       body
         .replace(/<<'?END'?.*\n[\s\S]*?^END$/gm, '')
@@ -101,7 +101,7 @@ describe('the test of docs/operations.md', () => {
     assert.equal(written.length, begun.length);
   });
 
-  it('finds every runbook that the page sends to', () => {
+  it('finds every runbook that the page links to', () => {
     const anchors = page
       .split('\n')
       .filter((line) => line.startsWith('## '))
@@ -113,7 +113,7 @@ describe('the test of docs/operations.md', () => {
     );
   });
 
-  it('lets every event happen that it knows', () => {
+  it('uses every event of runbook-events.ts', () => {
     const named = new Set([...page.matchAll(/<!-- event: (.*?) -->/g)].map(([, name]) => name));
     assert.deepEqual([...named].sort(), Object.keys(runbookEvents).sort());
   });

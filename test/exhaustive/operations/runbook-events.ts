@@ -1,5 +1,5 @@
-// What happens between the commands of docs/operations.md without anybody typing it there, by the name that the page's
-// comments give it: accidents, thefts, and looks at what a runbook has really done.
+// Events between the commands of docs/operations.md, by the names in the page's comments: accidents, thefts, and checks of the
+// result of a runbook.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import type { Machine, RunbookWorld } from './runbook-world.js';
@@ -36,7 +36,7 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
       'server',
       `cp -a /srv/writ/repo "$HOME/repo" && cp -a /etc/writ/online "$HOME/online"`,
     );
-    // Far ahead of what the owner has signed; the host sees it.
+    // Far ahead of the owner's versions; the host downloads it.
     for (let count = 0; count < 4; count += 1) {
       await typed(world, 'server', 'writ refresh --repository "$HOME/repo" --keys "$HOME/online"');
     }
@@ -61,7 +61,7 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     await delegateTo(world, 'dns-team', '/media/usb/dns-team.pub');
     await publish(world, 'stolen');
     assert.match(await typed(world, 'host', 'writ pull'), /ACTIVATED/);
-    // The thief replaces the key of a team, and leaves a release that waits.
+    // The thief replaces the key of a team, and publishes a release that waits for the online keys.
     await delegateTo(world, 'dora', '/media/usb/thief.pub');
     await typed(world, 'office', 'echo "example.org CNAME thief." > policy/block.rpz');
     await upload(world, 'waits');
@@ -137,7 +137,7 @@ async function renewRoot(world: RunbookWorld): Promise<void> {
   await typed(world, 'office', upload);
 }
 
-/** Delegates `zones/*` to a new key of a machine, which hosts see after the next signature of the server. */
+/** Delegates `zones/*` to a new key of a machine; hosts see it after the server's next signature. */
 async function delegateTo(world: RunbookWorld, machine: Machine, pub: string): Promise<void> {
   const made = `writ key new team.key --name dns-team --no-passphrase && cp team.pub ${pub} && rm team.key team.pub`;
   await typed(world, machine, made);

@@ -1,16 +1,15 @@
-// Reads a page of runbooks: every heading of the second level that has `sh` blocks is one, and every command of them
-// is kept with the machine it is typed on and what the page says comes of it. Comments of HTML say to the test what
-// readers see anyway in the text: `<!-- on: server; after: 351d -->` before each block, `<!-- event: NAME -->` where
-// something happens that nobody types.
+// Reads a page of runbooks: each second-level heading with `sh` blocks is a runbook, and each command has its machine and its
+// expected output. HTML comments give the test what the text gives readers: `<!-- on: server; after: 351d -->` before each
+// block, `<!-- event: NAME -->` for an event without a command.
 import { commandsIn, type PageCommand } from '../../kit/pages/page-commands.js';
 
 export interface CommandStep {
   readonly kind: 'commands';
-  /** The same commands on several machines, each with words replaced by others. */
-  readonly machines: readonly { readonly name: string; readonly words: ReadonlyMap<string, string> }[];
-  /** Time that has passed since the step before. */
+  /** The machines to run the commands on, each with texts to replace in them. */
+  readonly machines: readonly { readonly name: string; readonly replacements: ReadonlyMap<string, string> }[];
+  /** Time since the previous step. */
   readonly afterMs: number;
-  /** What is typed when a passphrase is asked for; and for the new one, where both are. */
+  /** The input for a passphrase question, and for the new passphrase when there are both. */
   readonly typed: readonly string[];
   readonly commands: readonly PageCommand[];
 }
@@ -18,10 +17,10 @@ export interface CommandStep {
 export type RunbookStep = (
   | CommandStep
   | { readonly kind: 'event'; readonly name: string }
-  /** The page says to type numbered steps of another runbook. */
+  /** The page refers to numbered steps of another runbook. */
   | { readonly kind: 'replay'; readonly title: string; readonly from: number; readonly to: number }
 ) & {
-  /** Of the last `**N. ...**` above it; 0 before the first. */
+  /** The number of the last `**N. ...**` above the step; 0 before the first. */
   readonly number: number;
 };
 
@@ -30,7 +29,7 @@ export interface Runbook {
   readonly steps: readonly RunbookStep[];
 }
 
-/** @throws Error for a block that nobody is told to type, or a comment that is not understood */
+/** @throws Error for a block without a machine, or an unknown comment */
 export function readRunbooks(page: string): Runbook[] {
   return page
     .split(/^## /m)
@@ -51,7 +50,7 @@ function stepsIn(section: string): RunbookStep[] {
     else if (kind === 'replay') steps.push({ ...replayOf(text), number });
     else if (kind === 'on') place = text;
     else if (language === 'sh') {
-      if (place === undefined) throw new Error(`nobody is told to type: ${body}`);
+      if (place === undefined) throw new Error(`no machine for the block: ${body}`);
       steps.push({ ...commandStep(place, body), number });
       place = undefined;
     }
@@ -69,7 +68,7 @@ function commandStep(place: string, body: string): CommandStep {
   const [names = '', ...rest] = place.split('; ');
   const settings = new Map(rest.map((one) => one.split(': ') as [string, string]));
   const unknown = [...settings.keys()].filter((key) => !['after', 'typed', 'also'].includes(key));
-  if (unknown.length > 0) throw new Error(`not understood: ${unknown.join(', ')} in ${place}`);
+  if (unknown.length > 0) throw new Error(`unknown settings: ${unknown.join(', ')} in ${place}`);
   const others = settings.get('also')?.split(', ') ?? [];
   return {
     kind: 'commands',
@@ -82,6 +81,6 @@ function commandStep(place: string, body: string): CommandStep {
 
 /** `ben anna=ben root-1=root-2` */
 function machineOf(text: string): CommandStep['machines'][number] {
-  const [name = '', ...words] = text.split(' ');
-  return { name, words: new Map(words.map((word) => word.split('=') as [string, string])) };
+  const [name = '', ...replacements] = text.split(' ');
+  return { name, replacements: new Map(replacements.map((pair) => pair.split('=') as [string, string])) };
 }

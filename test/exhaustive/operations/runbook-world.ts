@@ -1,6 +1,6 @@
-// The machines of docs/operations.md as directories beside each other: who types a command stands in the home of that
-// machine, and its absolute paths lie below it. Owns running the page's commands with the real program, the time that has
-// passed, what was told by voice, and the end of every service; what an outcome should be is the page's.
+// The machines of docs/operations.md as directories beside each other: commands run in the home of their machine, and absolute
+// paths are below it. Owns running the commands with the real program, the virtual time, codes that people exchange by voice,
+// and the end of every service. The page owns the expected results.
 import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -31,22 +31,22 @@ export interface Typed {
 }
 
 export interface TypeOptions {
-  /** Answers to the questions for a passphrase, and for a new one. */
+  /** Input for a passphrase, and for a new one. */
   readonly typed?: readonly string[];
 }
 
 export interface RunbookWorld extends AsyncDisposable {
   readonly dir: TempDir;
-  /** @param machine where the command is typed; @param text as the page has it */
+  /** @param machine that the command runs on @param text of the command, as on the page */
   type(machine: Machine, text: string, options?: TypeOptions): Promise<Typed>;
-  /** What a machine has at an absolute path of the page. */
+  /** The real path of an absolute path of the page on a machine. */
   path(machine: Machine, path: string): string;
-  /** The world sleeps, its services too: they are started again afterwards. */
+  /** Advances the time while services are stopped, then starts them again. */
   sleep(ms: number): Promise<void>;
   nowMs(): number;
   /** Ends every service. */
   stopAll(): Promise<void>;
-  /** The same world elsewhere, its services ended; as it stood after `stopAll`. */
+  /** Copies the stopped world to another directory. */
   copy(): Promise<RunbookWorld>;
 }
 
@@ -93,7 +93,7 @@ function worldIn(dir: TempDir, ports: Ports, passedMs: number): RunbookWorld {
       NODE_OPTIONS: `--import=${shiftedClock}`,
       WRIT_TEST_SHIFT_MS: String(shiftMs),
       WRIT_CONFIG: config,
-      // Told by voice, and typed where the program asks for it.
+      // Codes that people exchange by voice and type when the program asks.
       ...(code === '' ? {} : { WRIT_SIGN_CONFIRM: code, WRIT_ROOT_COMMIT_CONFIRM: code }),
       ...(passphrase === undefined ? {} : { WRIT_PASSPHRASE: passphrase }),
       ...(next === undefined ? {} : { WRIT_KEY_PASSPHRASE_NEW_PASSPHRASE_FILE: nextFile }),
@@ -133,7 +133,7 @@ function worldIn(dir: TempDir, ports: Ports, passedMs: number): RunbookWorld {
       await systemctl('stop', running);
       shiftMs += ms;
       for (const { machine, name } of running.filter(hasOnlineKeys)) {
-        // It would have done so all the time, until the publisher's own roles expired.
+        // A running server would have signed all the time, until the publisher's own roles expired.
         const signed = await type(
           machine,
           'writ refresh --repository /srv/writ/repo --keys /etc/writ/online',
@@ -167,7 +167,7 @@ async function copyWorld(from: TempDir, old: Ports, shiftMs: number): Promise<Ru
   return worldIn(dir, ports, shiftMs);
 }
 
-/** Runs one command of the page, with nothing to read and at most a minute. */
+/** Runs one command of the page without input, for at most a minute. */
 function runShell(
   text: string,
   { cwd, env }: { readonly cwd: string; readonly env: Record<string, string> },

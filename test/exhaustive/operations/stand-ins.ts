@@ -1,6 +1,6 @@
-// Programs for what one machine without root cannot have: other machines to copy to, accounts, and systemd. Each takes
-// exactly what docs/operations.md says to it, and fails for anything else. The machines are directories beside each other
-// in WORLD; MACHINE is the one where the command is typed.
+// Test doubles for programs that one machine without root cannot run: copies to other machines, accounts, and systemd. Each
+// accepts exactly the arguments of docs/operations.md and fails for others. The machines are directories in WORLD; MACHINE is
+// the one that the command runs on.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writProgram } from '../../kit/cli/writ-program.js';
@@ -9,7 +9,7 @@ import { projectRoot } from '../../kit/sources/source-files.js';
 const units = join(projectRoot, 'packaging/systemd');
 const writ = `exec "${process.execPath}" "${writProgram}" "$@"`;
 
-/** Copies directories with a slash behind them, and files; `user@name:/path` is a path on another machine. */
+/** Copies directories with a trailing slash, and files; `user@name:/path` is a path on another machine. */
 const rsync = `
 [ "$1" = -a ] || { echo "rsync: only with -a" >&2; exit 1; }
 shift
@@ -27,7 +27,7 @@ while [ $# -gt 1 ]; do
   shift
 done`;
 
-/** What a package of Writ brings to a machine, as far as a page sees it; `lib` knows which ones are there. */
+/** Installs the files of Writ's package that the page uses; `lib` records which machines have it. */
 const apt = `
 [ "$1" = install ] || exit 1
 shift
@@ -40,7 +40,7 @@ for file; do
   esac
 done`;
 
-/** Runs the ExecStart of a unit that Writ ships, with its EnvironmentFile, and believes it to be up when it says so. */
+/** Runs the ExecStart of Writ's unit with its EnvironmentFile, and waits for its readiness notification. */
 const systemctl = `
 verb=$1; shift
 [ "$verb" = enable ] && { [ "$1" = --now ] || exit 1; verb=start; shift; }
@@ -78,10 +78,10 @@ case "$verb" in
   *) echo "systemctl: $verb is not known here" >&2; exit 1;;
 esac`;
 
-/** All files are the test's own already; what is named has to be there. */
+/** Requires the named files only, because all files belong to the test already. */
 const chown = `[ "$1" = -R ] && [ "$2" = writ: ] && shift 2 && ls "$@" >/dev/null`;
 
-/** Puts the programs into a directory, for the front of PATH. */
+/** Writes the programs to a directory, for the front of PATH. */
 export function writeStandIns(directory: string): void {
   mkdirSync(directory);
   for (const [name, script] of Object.entries({ writ, rsync, systemctl, apt, chown })) {

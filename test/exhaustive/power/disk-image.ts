@@ -1,6 +1,6 @@
-// A file tree as data: nodes (files, directories, links) and the entries that name them, read from a directory and
-// written to one. Also the list of changes that recorded operations are to such a tree, node by node, so that a
-// subset of them can be applied. Says nothing about which subsets a crash can leave.
+// A file tree as data: nodes (files, directories, links) and the entries that name them, read from a directory and written to
+// one. Also translates recorded operations to changes of nodes, so that any subset of them can be applied. crash-states.ts
+// decides which subsets a crash can leave.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -10,24 +10,24 @@ export type NodeId = number;
 
 export interface DiskNode {
   readonly kind: 'file' | 'directory' | 'link';
-  /** As it was made: before any chmod. */
+  /** The mode at creation, before any chmod. */
   readonly mode: number;
-  /** Of a link. */
+  /** The target of a link. */
   readonly target: string;
-  /** Of a file that was there before. */
+  /** The content of a file that existed before the recording. */
   readonly data: Buffer;
 }
 
-/** One name in one directory comes to be, changes or goes. */
+/** Adds, replaces or removes one name in one directory. */
 export interface EntryEffect {
   readonly directory: NodeId;
   readonly name: string;
-  /** Absent: the name is removed. */
+  /** Absent when the name is removed. */
   readonly node?: NodeId;
 }
 
 export type Change =
-  /** All effects or none. */
+  /** All effects happen, or none. */
   | { readonly kind: 'entries'; readonly effects: readonly EntryEffect[] }
   | { readonly kind: 'data'; readonly node: NodeId; readonly offset: number; readonly bytes: Buffer }
   | { readonly kind: 'size'; readonly node: NodeId; readonly size: number }
@@ -38,34 +38,34 @@ export type Change =
   | { readonly kind: 'acknowledged' };
 
 export type PlacedChange = Change & {
-  /** Index of the operation that it is a part of. */
+  /** Index of the operation that this change belongs to. */
   readonly operation: number;
-  /** For people: what happened to which path. */
+  /** A description for people: the operation and its path. */
   readonly label: string;
 };
 
-/** A tree before the recording, and all that was done to it. */
-export interface DiskStory {
+/** A tree before the recording, and all changes to it. */
+export interface DiskRecording {
   readonly nodes: readonly DiskNode[];
-  /** Entries by directory, before. */
+  /** Entries by directory, before the recording. */
   readonly before: ReadonlyMap<NodeId, ReadonlyMap<string, NodeId>>;
   readonly changes: readonly PlacedChange[];
 }
 
-/** What a data change leaves when it is not whole: its length without its bytes, or only its first bytes. */
+/** The result of an incomplete write: its length without its bytes, or only its first bytes. */
 export type Torn = 'zeros' | 'half' | 'first-block';
 
 const rootNode: NodeId = 0;
 const none = Buffer.alloc(0);
 
-interface MutableStory {
+interface MutableRecording {
   readonly nodes: DiskNode[];
   readonly entries: Map<NodeId, Map<string, NodeId>>;
 }
 
-/** Reads a tree; what has two names is one node. */
-function readTree(root: string): MutableStory {
-  const story: MutableStory = { nodes: [], entries: new Map() };
+/** Reads a tree; a file with two names is one node. */
+function readTree(root: string): MutableRecording {
+  const recording: MutableRecording = { nodes: [], entries: new Map() };
   const known = new Map<number, NodeId>();
   const visit = (path: string): NodeId => {
     const stats = fs.lstatSync(path);
@@ -73,7 +73,7 @@ function readTree(root: string): MutableStory {
     if (before !== undefined) return before;
     const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'file';
     if (kind === 'file' && !stats.isFile()) throw new Error(`${path} is no file`);
-    const id = addNode(story, {
+    const id = addNode(recording, {
       kind,
       mode: stats.mode & 0o7777,
       target: kind === 'link' ? fs.readlinkSync(path) : '',
@@ -81,30 +81,31 @@ function readTree(root: string): MutableStory {
     });
     known.set(stats.ino, id);
     if (kind !== 'directory') return id;
-    for (const name of fs.readdirSync(path).sort()) story.entries.get(id)?.set(name, visit(join(path, name)));
+    for (const name of fs.readdirSync(path).sort())
+      recording.entries.get(id)?.set(name, visit(join(path, name)));
     return id;
   };
   visit(root);
-  return story;
+  return recording;
 }
 
-function addNode(story: MutableStory, node: DiskNode): NodeId {
-  const id = story.nodes.push(node) - 1;
-  if (node.kind === 'directory') story.entries.set(id, new Map());
+function addNode(recording: MutableRecording, node: DiskNode): NodeId {
+  const id = recording.nodes.push(node) - 1;
+  if (node.kind === 'directory') recording.entries.set(id, new Map());
   return id;
 }
 
-/** @returns how to go on recording from the tree as it is now: the operations that follow become a story */
-export function openStory(root: string): (operations: readonly FileOperation[]) => DiskStory {
+/** Reads the tree as it is now. @returns a function that translates the operations after it to a recording */
+export function openRecording(root: string): (operations: readonly FileOperation[]) => DiskRecording {
   const start = readTree(root);
   return (operations) => {
-    const story: MutableStory = { nodes: [...start.nodes], entries: copyEntries(start.entries) };
-    const translate = createTranslator(story);
+    const recording: MutableRecording = { nodes: [...start.nodes], entries: copyEntries(start.entries) };
+    const translate = createTranslator(recording);
     const changes = operations.flatMap((operation, index) => {
       const label = labelOf(operation);
       return translate(operation).map((change) => ({ ...change, operation: index, label }));
     });
-    return { nodes: story.nodes, before: start.entries, changes };
+    return { nodes: recording.nodes, before: start.entries, changes };
   };
 }
 
@@ -121,11 +122,11 @@ function labelOf(operation: FileOperation): string {
     from,
     what,
   } = operation as { kind: string; path?: string; from?: string; what?: string };
-  const word = kind === 'flush' ? (what === 'data' ? 'fdatasync' : 'fsync') : kind;
-  return plainName(from === undefined ? `${word} ${path}` : `${word} ${from} -> ${path}`);
+  const operationName = kind === 'flush' ? (what === 'data' ? 'fdatasync' : 'fsync') : kind;
+  return plainName(from === undefined ? `${operationName} ${path}` : `${operationName} ${from} -> ${path}`);
 }
 
-/** Random parts of names say nothing, and would make every recording another one. */
+/** Replaces random parts of names, so that two recordings of a cycle are equal. */
 export function plainName(label: string): string {
   return label
     .trim()
@@ -134,9 +135,9 @@ export function plainName(label: string): string {
     .replaceAll(/\b(\d+)-[0-9a-f]{12}\b/g, '$1-DIGEST');
 }
 
-/** Follows the tree as it is at each moment, to know which node a path means. */
-function createTranslator(story: MutableStory): (operation: FileOperation) => Change[] {
-  const { nodes, entries } = story;
+/** Follows the tree at each operation, to resolve paths to nodes. */
+function createTranslator(recording: MutableRecording): (operation: FileOperation) => Change[] {
+  const { nodes, entries } = recording;
   const sizes = new Map<NodeId, number>();
   const cursors = new Map<NodeId, number>();
   const find = (path: string): NodeId | undefined => {
@@ -161,7 +162,7 @@ function createTranslator(story: MutableStory): (operation: FileOperation) => Ch
     return effect;
   };
   const make = (path: string, node: Partial<DiskNode> & Pick<DiskNode, 'kind'>): Change[] => {
-    const id = addNode(story, { mode: 0, target: '', data: none, ...node });
+    const id = addNode(recording, { mode: 0, target: '', data: none, ...node });
     return [{ kind: 'entries', effects: [enter(path, id)] }];
   };
   const write = (path: string, offset: number | 'next', bytes: Buffer): Change[] => {
@@ -213,7 +214,10 @@ interface Names {
   enter(path: string, node?: NodeId): EntryEffect;
 }
 
-/** In one directory it is one change; between two it is one in each, and a profile may hold them together. */
+/**
+ * A rename in one directory is one change. Between two directories it is a change in each, which a profile may keep
+ * together.
+ */
 function renamed({ from, path }: { readonly from: string; readonly path: string }, names: Names): Change[] {
   const node = names.get(from);
   // Two names of one file: rename does nothing (POSIX).
@@ -236,23 +240,23 @@ export interface DiskImage {
 
 /**
  * @param applied indices of the changes that reached the disk, ascending
- * @param torn those that did so in part
+ * @param torn the changes that reached it in part
  */
 export function imageOf(
-  story: DiskStory,
+  recording: DiskRecording,
   applied: Iterable<number>,
   torn: ReadonlyMap<number, Torn>,
 ): DiskImage {
-  const entries = copyEntries(story.before);
-  for (const [id, node] of story.nodes.entries()) {
+  const entries = copyEntries(recording.before);
+  for (const [id, node] of recording.nodes.entries()) {
     if (node.kind === 'directory' && !entries.has(id)) entries.set(id, new Map());
   }
   const modes = new Map<NodeId, number>();
   const times = new Map<NodeId, number>();
   const written = new Map<NodeId, number[]>();
-  const node = (id: NodeId): DiskNode => story.nodes[id]!;
+  const node = (id: NodeId): DiskNode => recording.nodes[id]!;
   for (const index of applied) {
-    const change = story.changes[index]!;
+    const change = recording.changes[index]!;
     if (change.kind === 'entries') for (const effect of change.effects) applyEntry(entries, effect);
     if (change.kind === 'mode') modes.set(change.node, change.mode);
     if (change.kind === 'times') times.set(change.node, change.mtimeSeconds);
@@ -260,7 +264,7 @@ export function imageOf(
       written.set(change.node, [...(written.get(change.node) ?? []), index]);
   }
   const data = (id: NodeId): Buffer =>
-    contentOf(story, node(id).data, { indices: written.get(id) ?? [], torn });
+    contentOf(recording, node(id).data, { indices: written.get(id) ?? [], torn });
   return {
     entries,
     mode: (id) => modes.get(id) ?? node(id).mode,
@@ -268,8 +272,8 @@ export function imageOf(
     data,
     dataDigest: (id) => {
       const key = `${id}:${(written.get(id) ?? []).map((index) => `${index}${torn.get(index) ?? ''}`)}`;
-      const known = digestsOf(story).get(key) ?? createHash('sha256').update(data(id)).digest('base64');
-      digestsOf(story).set(key, known);
+      const known = digestsOf(recording).get(key) ?? createHash('sha256').update(data(id)).digest('base64');
+      digestsOf(recording).set(key, known);
       return known;
     },
     kind: (id) => node(id).kind,
@@ -277,17 +281,17 @@ export function imageOf(
   };
 }
 
-/** By node and what was written to it: thousands of images share a handful of contents. */
-const knownDigests = new WeakMap<DiskStory, Map<string, string>>();
+/** Digests by node and writes, because thousands of images share a few contents. */
+const knownDigests = new WeakMap<DiskRecording, Map<string, string>>();
 
-function digestsOf(story: DiskStory): Map<string, string> {
-  const known = knownDigests.get(story) ?? new Map<string, string>();
-  knownDigests.set(story, known);
+function digestsOf(recording: DiskRecording): Map<string, string> {
+  const known = knownDigests.get(recording) ?? new Map<string, string>();
+  knownDigests.set(recording, known);
   return known;
 }
 
 function contentOf(
-  { changes }: DiskStory,
+  { changes }: DiskRecording,
   before: Buffer,
   { indices, torn }: { readonly indices: readonly number[]; readonly torn: ReadonlyMap<number, Torn> },
 ): Buffer {
@@ -324,7 +328,10 @@ function overwritten(old: Buffer, offset: number, bytes: Buffer, atLeast = 0): B
   return next;
 }
 
-/** @returns one digest for images that look the same from outside; times are left out: nothing is decided by them */
+/**
+ * @returns an equal digest for images with equal names, contents and modes; without times, because no decision uses
+ * them
+ */
 export function imageDigest(image: DiskImage, options: { readonly without?: string } = {}): string {
   const digest = createHash('sha256');
   walk(image, rootNode, '', (path, node) => {
@@ -342,7 +349,7 @@ function walk(image: DiskImage, id: NodeId, path: string, visit: (path: string, 
   for (const [name, node] of names) walk(image, node, path === '' ? name : `${path}/${name}`, visit);
 }
 
-/** Writes an image below a directory that is not there yet. */
+/** Writes an image to a directory that does not exist yet. */
 export function writeImage(image: DiskImage, root: string): void {
   const directories: [string, NodeId][] = [];
   walk(image, rootNode, '', (path, id) => {
@@ -361,11 +368,11 @@ export function writeImage(image: DiskImage, root: string): void {
   for (const [place, id] of directories) fs.chmodSync(place, image.mode(id));
 }
 
-/** @returns what differs between the image and the real directory; nothing for a recording without a hole */
+/** @returns the differences between the image and the real directory; empty for a complete recording */
 export function differences(image: DiskImage, root: string): string[] {
   const real = readTree(root);
-  const found = (story: MutableStory): DiskImage =>
-    imageOf({ nodes: story.nodes, before: story.entries, changes: [] }, [], new Map());
+  const found = (recording: MutableRecording): DiskImage =>
+    imageOf({ nodes: recording.nodes, before: recording.entries, changes: [] }, [], new Map());
   const lines = (one: DiskImage): Map<string, string> => {
     const all = new Map<string, string>();
     walk(one, rootNode, '.', (path, node) => {

@@ -1,7 +1,7 @@
-// `npm run crash:disk`: power cuts on real file systems in loop images, at every labelled operation of a cycle, with and
-// without an unrelated process that flushes a file of its own before the cut. Needs root. Prints counts for each file
-// system; ends with 1 when a cut breaks the promise, or when cuts without flushes break nothing.
-// Arguments: `short` for a handful of moments, or the file systems that are wanted.
+// `npm run crash:disk` cuts the power of real file systems in loop images, at every labelled operation of a cycle, with and
+// without an unrelated process that flushes a file of its own before the cut. Needs root. Prints counts for each file system.
+// Exits with 1 when a cut breaks the invariant, or when cuts without flushes break nothing. Arguments: `short` for a few
+// moments, or names of file systems.
 import * as fs from 'node:fs';
 import { type ReplayCycle, replayCycles } from '../replay/replay-cycles.js';
 import { type FileSystem, knownFileSystems, unmountBelow } from './loop-volume.js';
@@ -17,11 +17,11 @@ import {
   runWithCuts,
 } from './power-cuts.js';
 
-/** The only place where images are made and mounted. */
+/** The only directory for images and mounts. */
 const base = '/tmp/kills';
 const wantedCycles = ['first start', 'update', 'rollback'];
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
@@ -37,8 +37,8 @@ interface Extent {
   readonly boot: ReplacedBoot;
 }
 
-/** Around the swap and the acknowledgement, where an update can be lost. */
-function aFew(cuts: readonly JudgedCut[]): JudgedCut[] {
+/** Selects cuts around the swap and the acknowledgement, where an update can be lost. */
+function selectCuts(cuts: readonly JudgedCut[]): JudgedCut[] {
   const swap = cuts.findIndex(({ allowed }) => allowed.length > 1);
   const wanted = new Set([swap - 1, swap, swap + 1, cuts.length - 1]);
   return cuts.filter((_, at) => wanted.has(at));
@@ -50,7 +50,7 @@ async function judgeAll(host: CutHost, cuts: readonly JudgedCut[], title: string
     const wrong = await judgeCut(host, cut);
     if (wrong === undefined) continue;
     violations += 1;
-    say(`    violated (${title}) behind ${cut.op} ${cut.path}: ${wrong.slice(0, 600)}`);
+    print(`    violated (${title}) behind ${cut.op} ${cut.path}: ${wrong.slice(0, 600)}`);
   }
   return violations;
 }
@@ -59,18 +59,19 @@ async function reportOne(host: CutHost, { length }: Extent, totals: Totals): Pro
   for (const foreign of ['none', 'each'] as const) {
     const { cuts, durationMs } = runWithCuts(host, { foreign, flushes: 'kept' });
     const different = differentCuts(cuts);
-    const judged = length === 'short' ? aFew(different) : different;
-    const title = foreign === 'none' ? 'nobody else flushes' : 'somebody flushes before every cut';
+    const judged = length === 'short' ? selectCuts(different) : different;
+    const title =
+      foreign === 'none' ? 'no other process flushes' : 'another process flushes before every cut';
     const violations = await judgeAll(host, judged, title);
     note(totals, { cuts: cuts.length, judged: judged.length, violations });
     const took = `${(durationMs / 1000).toFixed(1)} s`;
-    say(`  ${host.cycle.name}, ${title}: ${cuts.length} cuts in ${took}, ${violations} violations`);
-    say(`    ${different.length} of them differ, ${judged.length} judged`);
+    print(`  ${host.cycle.name}, ${title}: ${cuts.length} cuts in ${took}, ${violations} violations`);
+    print(`    ${different.length} of them differ, ${judged.length} judged`);
     if (foreign === 'none' && length === 'full') await reportOnce(host, cuts, totals);
   }
 }
 
-/** One flush of somebody else, just before the cut: all that was ever renamed becomes durable, and no content. */
+/** One flush of an unrelated process just before the cut: every earlier rename becomes durable, and no content does. */
 async function reportOnce(host: CutHost, cuts: readonly JudgedCut[], totals: Totals): Promise<void> {
   const swap = cuts.findIndex(({ allowed }) => allowed.length > 1);
   const near = (index: number): boolean => Math.abs(index - swap) <= 3 || index % 16 === 0;
@@ -80,10 +81,12 @@ async function reportOnce(host: CutHost, cuts: readonly JudgedCut[], totals: Tot
     const cut = runWithCuts(host, { foreign: index, flushes: 'kept' }).cuts[index];
     if (cut === undefined) continue;
     tried += 1;
-    violations += await judgeAll(host, [cut], 'somebody flushes once');
+    violations += await judgeAll(host, [cut], 'another process flushes once');
   }
   note(totals, { cuts: tried, judged: tried, violations });
-  say(`  ${host.cycle.name}, somebody flushes once, before the cut: ${tried} cuts, ${violations} violations`);
+  print(
+    `  ${host.cycle.name}, another process flushes once, before the cut: ${tried} cuts, ${violations} violations`,
+  );
 }
 
 function note(totals: Totals, more: Totals): void {
@@ -92,16 +95,20 @@ function note(totals: Totals, more: Totals): void {
   totals.violations += more.violations;
 }
 
-/** The same without a flush: were nothing found then, the method would find nothing at all. */
+/** Cuts without any flush of Writ: they must find violations, otherwise the method could find none at all. */
 async function reportWithoutFlushes(host: CutHost): Promise<boolean> {
   const lost = runWithCuts(host, { foreign: 'none', flushes: 'skipped' }).cuts.at(-1);
   const isLost = lost !== undefined && (await judgeCut(host, lost))?.includes("'old' is active") === true;
-  say(`  without flushes: the acknowledged update is ${isLost ? 'lost' : 'KEPT: the method finds nothing'}`);
+  print(
+    `  without flushes: the acknowledged update is ${isLost ? 'lost' : 'KEPT: the method finds nothing'}`,
+  );
   const once = runWithCuts(host, { foreign: 'none', flushes: 'skipped' }).cuts.length - 1;
   const torn = runWithCuts(host, { foreign: once, flushes: 'skipped' }).cuts[once];
   const wrong = torn === undefined ? undefined : await judgeCut(host, torn);
   const isTorn = wrong?.includes('is no whole policy') === true;
-  say(`  without flushes, somebody else flushes: ${isTorn ? 'the new policy is not whole' : wrong}`);
+  print(
+    `  without flushes of Writ, another process flushes: ${isTorn ? 'the new policy is not intact' : wrong}`,
+  );
   return isLost && (isTorn || host.kind !== 'ext4');
 }
 
@@ -112,7 +119,7 @@ function cycleOf(name: string): ReplayCycle {
 }
 
 async function reportFileSystem(kind: FileSystem, extent: Extent): Promise<boolean> {
-  say(`${kind}:`);
+  print(`${kind}:`);
   const totals: Totals = { cuts: 0, judged: 0, violations: 0 };
   let finds = true;
   for (const name of wantedCycles) {
@@ -122,7 +129,7 @@ async function reportFileSystem(kind: FileSystem, extent: Extent): Promise<boole
     if (name === 'update') finds = await reportWithoutFlushes(host);
     fs.rmSync(place, { recursive: true, force: true });
   }
-  say(`  ${kind} in all: ${totals.cuts} cuts, ${totals.judged} judged, ${totals.violations} violations`);
+  print(`  ${kind} in all: ${totals.cuts} cuts, ${totals.judged} judged, ${totals.violations} violations`);
   return totals.violations === 0 && finds;
 }
 
@@ -133,15 +140,15 @@ async function main(args: readonly string[]): Promise<number> {
     unmountBelow(place);
     fs.rmSync(place, { recursive: true, force: true });
   };
-  // The mounts go with the namespace, which goes with this process; a child that runs ends by the same Ctrl-C.
+  // The mounts end with the namespace, which ends with this process. Ctrl-C ends the child too.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
   process.once('exit', clean);
   const { usable, missing } = knownFileSystems(place);
-  for (const one of missing) say(`skipped: ${one}`);
+  for (const one of missing) print(`skipped: ${one}`);
   const length = args.includes('short') ? 'short' : 'full';
   const named = args.filter((one) => one !== 'short');
   const wanted = length === 'short' ? ['ext4'] : named.length > 0 ? named : usable;
-  // A place that cannot mount an image cannot do this either.
+  // Where no image can be mounted, the boot id cannot be replaced either.
   const boot = usable.length > 0 ? replaceBoot(place) : { next: () => undefined };
   let ok = true;
   let tried = 0;
@@ -150,7 +157,7 @@ async function main(args: readonly string[]): Promise<number> {
     if (!(await reportFileSystem(kind, { length, place, boot }))) ok = false;
   }
   if (tried === 0)
-    say('skipped: no file system can be made and mounted here; it needs root and loop devices');
+    print('skipped: no file system can be made and mounted here; it needs root and loop devices');
   return ok ? 0 : 1;
 }
 

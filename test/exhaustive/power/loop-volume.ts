@@ -1,6 +1,6 @@
-// File systems in image files, for power cuts: what a copy of a mounted image holds is what the file system has written
-// out by then, and nothing that it still keeps in memory. Owns making, mounting and copying; must run in a mount
-// namespace of its own (`unshare -m`), so that no mount and no loop device outlives the process, however it ends.
+// File systems in image files, for power cuts: a copy of a mounted image holds what the file system has written out, without
+// what it has in memory. Owns making, mounting and copying. Must run in a private mount namespace (`unshare -m`), so that no
+// mount and no loop device outlives the process.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 
@@ -10,7 +10,7 @@ interface Kind {
   /** XFS refuses to be smaller than 300 MB; the images are sparse. */
   readonly bytes: number;
   readonly make: readonly [string, ...string[]];
-  /** Long intervals: nothing is to be written out but what is flushed. XFS looks every 30 s, a cycle is shorter. */
+  /** Long intervals, so that only flushes write anything. XFS writes every 30 s, and a cycle is shorter. */
   readonly mountOptions: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const kinds: Readonly<Record<FileSystem, Kind>> = {
   btrfs: { bytes: 128 << 20, make: ['mkfs.btrfs', '-q', '-f'], mountOptions: ['commit=300'] },
 };
 
-/** @returns the file systems that this machine can make and mount, with the reason for each that it cannot */
+/** @returns the file systems that this machine can create and mount, and the reason for each of the others */
 export function knownFileSystems(scratch: string): { usable: FileSystem[]; missing: string[] } {
   const usable: FileSystem[] = [];
   const missing: string[] = [];
@@ -53,16 +53,16 @@ export function makeImage(kind: FileSystem, image: string): void {
   run(program, [...args, image]);
 }
 
-/** Mounts the image, replaying its journal; unmounted, and its loop device detached, at the end of the block. */
+/** Mounts the image, which replays its journal. Disposing unmounts it and detaches its loop device. */
 export function mountImage(kind: FileSystem, image: string, point: string): Disposable {
-  // Two images of one btrfs have one id: the kernel would go on with the one that it has seen before.
+  // Copies of a btrfs image have the same id: the kernel would use the one that it has seen before.
   if (kind === 'btrfs') spawnSync('btrfs', ['device', 'scan', '--forget']);
   const options = ['loop', ...kinds[kind].mountOptions].join(',');
   run('mount', ['-t', kind, '-o', options, image, point]);
   return { [Symbol.dispose]: () => unmount(point) };
 }
 
-/** Something may still look at the volume for a moment, as a child that has just been killed. */
+/** Retries, because a child that was killed just now may still use the volume. */
 function unmount(point: string): void {
   for (let tries = 0; tries < 20; tries++) {
     if (spawnSync('umount', [point]).status === 0) return;
@@ -71,7 +71,7 @@ function unmount(point: string): void {
   run('umount', ['-l', point]);
 }
 
-/** The way out at a signal: whatever is mounted below the place goes, busy or not. */
+/** Cleanup at a signal: unmounts everything below the directory, busy or not. */
 export function unmountBelow(place: string): void {
   const mounts = fs.readFileSync('/proc/self/mounts', 'utf8').split('\n');
   const points = mounts
@@ -80,7 +80,7 @@ export function unmountBelow(place: string): void {
   for (const point of points.reverse()) spawnSync('umount', ['-l', point]);
 }
 
-/** As it lies there now: nothing is frozen or flushed before. */
+/** Copies the image as it is, without a freeze or flush. */
 export function copyImage(from: string, to: string): void {
   run('cp', ['--sparse=always', '--reflink=auto', from, to]);
 }

@@ -1,5 +1,5 @@
-// A program of its own: one cycle of a host on a mounted image, of which it takes a copy behind every labelled
-// operation, and one when the outcome is acknowledged. A copy is a power cut at that moment. Prints the list of cuts.
+// A separate program: runs one cycle of a host on a mounted image, and copies the image after every labelled operation and at
+// the acknowledgement. Each copy is a power cut at that moment. Prints the list of cuts.
 
 import * as childProcess from 'node:child_process';
 import { type spawn, spawnSync } from 'node:child_process';
@@ -20,26 +20,26 @@ import { copyImage } from './loop-volume.js';
 export interface CutOptions {
   readonly configPath: string;
   readonly command: 'pull' | 'rollback';
-  /** The image that is mounted. */
+  /** The mounted image. */
   readonly image: string;
   /** Directory for the copies. */
   readonly copies: string;
   /** A file on the image that an unrelated process writes and flushes before a cut. */
   readonly foreignFile: string;
-  /** Before which cuts it does so: none, every one, or the one with this number. */
+  /** The cuts before which that process flushes: none, each, or the cut with this number. */
   readonly foreign: 'none' | 'each' | number;
-  /** `skipped`: no flush reaches the file system, to see that the method finds out. */
+  /** `skipped`: no flush reaches the file system, to show that the method detects it. */
   readonly flushes: 'kept' | 'skipped';
 }
 
 export interface Cut {
   readonly op: string;
   readonly path: string;
-  /** The copy; several cuts in a row have one when nothing was written out between them. */
+  /** The copy. Successive cuts share one when nothing was written out between them. */
   readonly copy: string;
 }
 
-/** The name of the last cut: the command has said how it went. */
+/** The name of the last cut: the command has reported its result. */
 export const acknowledgedOp = 'acknowledged';
 
 function cutter({ image, copies, foreign, foreignFile }: CutOptions): {
@@ -51,11 +51,11 @@ function cutter({ image, copies, foreign, foreignFile }: CutOptions): {
   let copiedAt = 0n;
   const cut = ({ op, path }: FileOperation): void => {
     const isChosen = foreign === 'none' || foreign === 'each' || foreign === cuts.length;
-    // Where one cut is asked for, the others are only counted.
+    // When one cut is selected, the others are only counted.
     if (!isChosen) return void cuts.push({ op, path, copy: '' });
     if (foreign !== 'none') flushForeign(foreignFile);
     const { mtimeNs } = fs.statSync(image, { bigint: true });
-    // Two changes within one tick of the kernel's clock may have one time: what is fresh is copied again.
+    // Two changes within one tick of the kernel's clock may have one time: copy a recently changed image again.
     const isFresh = BigInt(Date.now()) * 1_000_000n - mtimeNs < 20_000_000n;
     if (mtimeNs !== copiedAt || isFresh) {
       copy = `${copies}/${cuts.length}.img`;
@@ -72,7 +72,7 @@ function flushForeign(path: string): void {
   if (status !== 0) throw new Error(`${path} could not be flushed`);
 }
 
-/** As a program under eatmydata: every flush succeeds, and none is done. */
+/** As with eatmydata: every flush succeeds without effect. */
 function skipFlushes(): void {
   const { default: files } = fs as unknown as { default: { fsyncSync: () => void } };
   files.fsyncSync = () => undefined;

@@ -1,12 +1,12 @@
-// A power cut on a real ext4 in a loop image, at a handful of moments around the swap and the acknowledgement; all
-// moments and XFS and btrfs by `npm run crash:disk`. Runs in a mount namespace of its own, so that nothing stays mounted.
+// A power cut on a real ext4 in a loop image, at a few moments around the swap and the acknowledgement. `npm run crash:disk`
+// tries all moments, XFS and btrfs. Runs in a private mount namespace, so that nothing stays mounted.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../src/platform/process/run-command.js';
 
-/** Loop devices are a matter of the machine: no package brings them, so a gate without them says so and goes on. */
+/** Loop devices depend on the machine and no package provides them: a gate without them skips with a message. */
 function needsLoopDevices(): { skip?: string } {
   if (process.getuid?.() !== 0) return { skip: 'not root: no image can be mounted' };
   const free = spawnSync('unshare', ['-m', 'losetup', '-f'], { encoding: 'utf8' });
@@ -14,7 +14,7 @@ function needsLoopDevices(): { skip?: string } {
 }
 
 describe('a power cut on ext4', needsLoopDevices(), () => {
-  it('leaves one whole policy, the new one once it was acknowledged', async (context) => {
+  it('leaves one intact policy, and the new one after its acknowledgement', async (context) => {
     const report = join(import.meta.dirname, 'disk-report.js');
     const folder = process.env['NODE_V8_COVERAGE'];
     const run = await runCommand({
@@ -25,12 +25,12 @@ describe('a power cut on ext4', needsLoopDevices(), () => {
     });
     assert.ok(run.kind === 'exited', `the report was ${run.kind}`);
     assert.equal(run.exitCode, 0, `${run.stdout}${run.stderr}`);
-    // A container may have the device files and no right to mount: said, and no reason to fail.
+    // A container may have the device files without permission to mount: skip with a message.
     const skipped = /^skipped: no file system.*$/m.exec(run.stdout)?.[0];
     if (skipped !== undefined) return context.skip(skipped);
     const [, judged] = /ext4 in all: \d+ cuts, (\d+) judged, 0 violations/.exec(run.stdout) ?? [];
     assert.ok(Number(judged) >= 12, run.stdout);
-    // The same cuts find a host that does not flush.
+    // The same cuts must detect a host that does not flush.
     assert.match(run.stdout, /without flushes: the acknowledged update is lost/);
     assert.match(run.stdout, /the new policy is not whole/);
     return context.diagnostic(run.stdout.trim().split('\n').at(-1) ?? '');

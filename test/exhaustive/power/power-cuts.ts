@@ -1,5 +1,5 @@
-// Cuts the power of a host on a real file system: prepares its image up to the moment before a cycle, lets a child run
-// the cycle and copy the image at every moment, mounts each copy, starts a host on it, and holds it to the promise.
+// Cuts the power of a host on a real file system: prepares its image up to the moment before a cycle, runs the cycle in a
+// child that copies the image at every moment, mounts each copy, starts a host on it, and checks the invariant.
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -16,18 +16,18 @@ import { type Expectation, makeWorld, type ReplayCycle, type ReplayWorld } from 
 import { copyImage, type FileSystem, makeImage, mountImage } from './loop-volume.js';
 import { acknowledgedOp, type Cut, type CutOptions } from './power-cut-child.js';
 
-/** A host whose disk is an image of this file system, prepared up to the moment before the cycle. */
+/** A host with its disk in an image of this file system, prepared up to the moment before the cycle. */
 export interface CutHost {
   readonly kind: FileSystem;
   readonly cycle: ReplayCycle;
   readonly boot: ReplacedBoot;
   readonly world: ReplayWorld;
   readonly expectation: Expectation;
-  /** Holds images only; the mount point is elsewhere. */
+  /** A directory for images only; the mount point is elsewhere. */
   readonly images: string;
 }
 
-/** @param place an empty directory, below which all of it lies */
+/** @param place an empty directory that holds all files of the run */
 export async function prepareHostOn(
   kind: FileSystem,
   cycle: ReplayCycle,
@@ -44,7 +44,7 @@ export async function prepareHostOn(
 }
 
 function noop(): void {
-  // The caller removes the place.
+  // The caller removes the directory.
 }
 
 function baseOf(images: string): string {
@@ -52,11 +52,11 @@ function baseOf(images: string): string {
 }
 
 export interface ReplacedBoot {
-  /** From now on it is another boot. */
+  /** Changes the boot id. */
   next(): void;
 }
 
-/** After a power cut the boot is a new one. Seen in this mount namespace alone; to be called once in it. */
+/** Replaces the boot id in this mount namespace, as a boot after a power cut does. Call once in a namespace. */
 export function replaceBoot(place: string): ReplacedBoot {
   const path = join(place, 'boot-id');
   const next = (): void => fs.writeFileSync(path, `${randomUUID()}\n`);
@@ -68,17 +68,17 @@ export function replaceBoot(place: string): ReplacedBoot {
 
 export interface CutRun {
   readonly cuts: readonly JudgedCut[];
-  /** How long the cycle took: much longer than 25 s, and the kernel has written out something by itself. */
+  /** The duration of the cycle: beyond about 25 s the kernel has written data by itself. */
   readonly durationMs: number;
 }
 
 export interface JudgedCut extends Cut {
   readonly index: number;
-  /** Policies that may be active. */
+  /** Policies that may be active after the cut. */
   readonly allowed: readonly string[];
 }
 
-/** Runs the cycle once on a fresh copy of the prepared image; nothing of it is judged yet. */
+/** Runs the cycle once on a fresh copy of the prepared image, without a check of the cuts. */
 export function runWithCuts(host: CutHost, options: Pick<CutOptions, 'foreign' | 'flushes'>): CutRun {
   const { world, images, kind, cycle } = host;
   const image = join(images, 'run.img');
@@ -115,20 +115,20 @@ function spawnChild(options: CutOptions): Cut[] {
   return JSON.parse(result.stdout) as Cut[];
 }
 
-/** The old one before the rename of `current`, the new one when it is flushed, and either of them between. */
+/** Allows the old policy before the rename of `current`, the new one after its flush, and either between them. */
 function withAllowed({ world, expectation: { from, to } }: CutHost, cuts: readonly Cut[]): JudgedCut[] {
   const paths = hostPaths(loadConfig(world.configPath).config);
   const renamed = cuts.findLastIndex(({ op, path }) => op.endsWith(':rename') && path === paths.current);
   const flushed = cuts.findIndex(({ path }, at) => at > renamed && path === paths.policy);
   if (renamed < 0 || flushed < 0 || cuts.at(-1)?.op !== acknowledgedOp)
-    throw new Error('the cycle swaps, flushes its swap, and says so');
+    throw new Error('the cycle swaps, flushes its swap, and reports it');
   return cuts.map((cut, index) => {
     const allowed = index < renamed ? [from] : index < flushed ? [from, to] : [to];
     return { ...cut, index, allowed };
   });
 }
 
-/** @returns cuts that differ in what lies on the disk, or in what may lie there: the first of each */
+/** @returns the first of each group of cuts with equal disk content and equal allowed policies */
 export function differentCuts(cuts: readonly JudgedCut[]): JudgedCut[] {
   const seen = new Set<string>();
   return cuts.filter(({ copy, allowed }) => {
@@ -138,12 +138,13 @@ export function differentCuts(cuts: readonly JudgedCut[]): JudgedCut[] {
 }
 
 /**
- * Mounts the copy as the next boot does, starts a host, and runs a clean cycle.
- * @returns what is wrong; undefined when the promise holds
+ * Mounts the copy as the next boot does, starts a host, and runs a cycle without faults.
+ * @returns the violation; undefined when the invariant holds
  */
 export async function judgeCut(host: CutHost, cut: JudgedCut): Promise<string | undefined> {
   const { world, kind, images, expectation, boot } = host;
-  // A copy may be judged twice: under what was allowed before a flush that changed nothing, and behind it.
+  // A copy may be checked twice: with the policies allowed before a flush that changed nothing, and with those after
+  // it.
   const image = join(images, 'judged.img');
   try {
     copyImage(cut.copy, image);
@@ -177,7 +178,7 @@ async function recovers(
   });
 }
 
-/** /run is in memory: after a power cut it is empty. */
+/** Empties /run, which is in memory, as a power cut does. */
 function forgetRun({ configPath }: ReplayWorld): void {
   fs.rmSync(loadConfig(configPath).config.run, { recursive: true, force: true });
 }

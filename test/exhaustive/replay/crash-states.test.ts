@@ -1,4 +1,4 @@
-// The two modelled file systems, on stories of a few changes: what they may lose, and what they may not.
+// The two modelled file systems, on recordings of a few changes: what a cut may lose, and what it must not.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -6,17 +6,17 @@ import { describe, it } from 'node:test';
 import { seeded } from '../../kit/assert/seeded.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import {
-  type DiskStory,
+  type DiskRecording,
   differences,
   imageDigest,
   imageOf,
-  openStory,
+  openRecording,
   writeImage,
 } from '../power/disk-image.js';
 import { type CrashOptions, crashStates, type Profile } from './crash-states.js';
 import type { FileOperation } from './recorded-operations.js';
 
-/** @returns every tree that may be left, as one line each: names, contents and modes that are not the usual */
+/** @returns a line for each tree that may remain: names, contents and unusual modes */
 function possible(
   profile: Profile,
   before: Readonly<Record<string, string>>,
@@ -29,20 +29,20 @@ function possible(
     if (content === '/') fs.mkdirSync(dir.join(path), { recursive: true });
     else fs.writeFileSync(dir.join(path), content, { mode: 0o644 });
   }
-  const story = openStory(dir.path)(operations);
-  const from = options.atTheEnd ? story.changes.length : 0;
-  const states = [...crashStates(story, { profile, random: seeded(1), subsets: 20, from, ...options })];
-  return [...new Set(states.map(({ applied, torn }) => describeImage(story, applied, torn)))].sort();
+  const recording = openRecording(dir.path)(operations);
+  const from = options.atTheEnd ? recording.changes.length : 0;
+  const states = [...crashStates(recording, { profile, random: seeded(1), subsets: 20, from, ...options })];
+  return [...new Set(states.map(({ applied, torn }) => describeImage(recording, applied, torn)))].sort();
 }
 
 function describeImage(
-  story: DiskStory,
+  recording: DiskRecording,
   applied: readonly number[],
   torn: Parameters<typeof imageOf>[2],
 ): string {
   using dir = tempDir();
   const place = dir.join('image');
-  writeImage(imageOf(story, applied, torn), place);
+  writeImage(imageOf(recording, applied, torn), place);
   const names = fs.readdirSync(place, { recursive: true, withFileTypes: true });
   const lines = names.map((one) => {
     const path = join(one.parentPath, one.name);
@@ -77,7 +77,7 @@ describe('the weakest file system', () => {
     assert.deepEqual(states, ['a=', 'a=00', 'a=a', 'a=ab']);
   });
 
-  it('puts a rename in one directory on the disk whole or not at all, before the content that it names', () => {
+  it('makes a rename in one directory durable completely or not at all, before the content that it names', () => {
     const operations = [...write('t', 'new'), rename('t', 'a')];
     const states = possible('posix', { a: 'old' }, operations, atTheEnd);
     assert.ok(states.includes('a='), 'the old content is gone and the new one is not there');
@@ -126,7 +126,7 @@ describe('the weakest file system', () => {
     assert.deepEqual(possible('posix', {}, operations), ['', 'l->one', 'l->two']);
   });
 
-  it('takes a flush that is left out as one that never happened', () => {
+  it('treats an omitted flush as one that never happened', () => {
     const operations = [...write('a', 'ab'), flush('a'), flush('.')];
     assert.deepEqual(possible('posix', {}, operations, atTheEnd), ['a=ab']);
     const without = new Set([2]);
@@ -160,13 +160,13 @@ describe('ext4 with ordered data', () => {
 });
 
 describe('an image of a disk', () => {
-  it('is the directory that it was read from, and tells a hole in a record', () => {
+  it('equals the directory that it was read from, and reports a missing operation', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('d'));
     fs.writeFileSync(dir.join('d', 'a'), 'x', { mode: 0o640 });
     fs.symlinkSync('d/a', dir.join('l'));
-    const story = openStory(dir.path)([]);
-    const image = imageOf(story, [], new Map());
+    const recording = openRecording(dir.path)([]);
+    const image = imageOf(recording, [], new Map());
     assert.deepEqual(differences(image, dir.path), []);
     fs.chmodSync(dir.join('d', 'a'), 0o600);
     assert.equal(differences(image, dir.path).length, 1);
@@ -174,12 +174,13 @@ describe('an image of a disk', () => {
     assert.equal(differences(image, dir.path).length, 2);
   });
 
-  it('has a digest of its contents, wherever they came from', () => {
+  it('has a digest of its contents, independent of their origin', () => {
     using dir = tempDir();
-    const follow = openStory(dir.path);
+    const follow = openRecording(dir.path);
     const one = follow([...write('t', 'x'), rename('t', 'a')]);
     const other = follow(write('a', 'x'));
-    const digest = (story: DiskStory): string => imageDigest(imageOf(story, story.changes.keys(), new Map()));
+    const digest = (recording: DiskRecording): string =>
+      imageDigest(imageOf(recording, recording.changes.keys(), new Map()));
     assert.equal(digest(one), digest(other));
     assert.notEqual(digest(one), digest(follow(write('a', 'y'))));
     assert.notEqual(
@@ -188,8 +189,8 @@ describe('an image of a disk', () => {
     );
   });
 
-  it('cannot be made of a record that begins in the middle', () => {
+  it('is refused for a recording that begins in the middle', () => {
     using dir = tempDir();
-    assert.throws(() => openStory(dir.path)([{ kind: 'unlink', path: 'never/seen' }]));
+    assert.throws(() => openRecording(dir.path)([{ kind: 'unlink', path: 'never/seen' }]));
   });
 });

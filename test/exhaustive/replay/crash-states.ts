@@ -1,4 +1,4 @@
-// Which trees a power cut can leave, for every moment of a story of changes. Two file systems are modelled:
+// Which trees a power cut can leave, for every moment of a recording. Two file systems are modelled:
 //
 // `posix`: the weakest that POSIX still allows (and that ALICE, Pillai et al., OSDI 2014, found programs to fail on).
 // - fsync of a file makes its content and mode durable, and not its name. fsync of a directory makes its own names
@@ -17,42 +17,42 @@
 //   never zeros. The help of `auto_da_alloc` for a rename over a file is not counted on.
 //
 // Both: a name, a mode and a link's target are whole. Times are taken as written: nothing is decided by them. What a disk
-// breaks by itself (a sector that lies, a flush that it ignores) is not a crash.
+// breaks by itself (a corrupt sector, an ignored flush) is not a crash.
 
 import type { Seeded } from '../../kit/assert/seeded.js';
-import type { DiskStory, NodeId, PlacedChange, Torn } from '../power/disk-image.js';
+import type { DiskRecording, NodeId, PlacedChange, Torn } from '../power/disk-image.js';
 import { blockBytes } from '../power/disk-image.js';
 
 export type Profile = 'posix' | 'ext4';
 
 export interface CrashState {
   readonly profile: Profile;
-  /** So many changes had happened when the power went. */
+  /** The number of changes before the power cut. */
   readonly moment: number;
-  /** Which of them reached the disk. */
+  /** The changes that reached the disk. */
   readonly applied: readonly number[];
   readonly torn: ReadonlyMap<number, Torn>;
-  /** For people: what is special about it. */
+  /** A description for people. */
   readonly what: string;
 }
 
 export interface CrashOptions {
   readonly profile: Profile;
   readonly random: Seeded;
-  /** Random subsets of what may be lost, for each moment. */
+  /** The number of random subsets of losable changes, for each moment. */
   readonly subsets: number;
-  /** Flushes that are taken as if they had not happened, by index of change: the test of the test. */
+  /** Flushes to treat as if they had not happened, by index of change: this checks the replay itself. */
   readonly without?: ReadonlySet<number>;
-  /** Begins at this moment; at the first by default. */
+  /** The first moment; 0 by default. */
   readonly from?: number;
 }
 
-/** Every state of the story, some of them alike; a moment lies behind each change, and one before the first. */
-export function* crashStates(story: DiskStory, options: CrashOptions): Generator<CrashState> {
-  const kept = story.changes.map((change, index) => (options.without?.has(index) ? noFlush : change));
+/** Every state of the recording, with duplicates. A moment follows each change, and one precedes the first. */
+export function* crashStates(recording: DiskRecording, options: CrashOptions): Generator<CrashState> {
+  const kept = recording.changes.map((change, index) => (options.without?.has(index) ? noFlush : change));
   for (let moment = options.from ?? 0; moment <= kept.length; moment++) {
     const last = kept[moment - 1];
-    // A flush takes away from what was possible a moment before, and an acknowledgement changes what is allowed.
+    // A flush reduces the possible states, and an acknowledgement changes the allowed ones.
     if (last === noFlush) continue;
     const states = options.profile === 'posix' ? posixStates : ext4States;
     for (const choice of states(kept.slice(0, moment), options)) {
@@ -120,7 +120,7 @@ function randomChoice(
 ): Choice {
   const applied = new Set(durable);
   const torn = new Map<number, Torn>();
-  // Few or many: of ten changes, half of them lost is not where the trouble is.
+  // Lose few or most changes: losing half of ten finds few violations.
   const share = random.pick([2, 3, 8]);
   const rare = random.once(2);
   for (const index of pending) {
@@ -132,7 +132,7 @@ function randomChoice(
   return { applied, torn, what: 'a random part' };
 }
 
-/** What is durable at the end of `changes`, and what may still be lost. */
+/** The changes that are durable at the end of `changes`, and those that may be lost. */
 function divide(
   changes: readonly PlacedChange[],
   flushes: (flush: PlacedChange, change: PlacedChange) => boolean,
@@ -156,7 +156,7 @@ function flushesInPosix(flush: PlacedChange, change: PlacedChange): boolean {
   return 'node' in change && change.node === flush.node;
 }
 
-/** By change: the earlier pending ones that name the same record. */
+/** For each change, the earlier pending changes that name the same record. */
 function dependencies(
   changes: readonly PlacedChange[],
   pending: readonly number[],
@@ -176,7 +176,7 @@ function dependencies(
   return needs;
 }
 
-/** The change and all that stand on it. */
+/** A change and all changes that depend on it. */
 function dependents(
   index: number,
   pending: readonly number[],
@@ -187,7 +187,7 @@ function dependents(
   return gone;
 }
 
-/** The change and all that it stands on. */
+/** A change and all changes that it depends on. */
 function prerequisites(index: number, needs: ReadonlyMap<number, readonly number[]>): ReadonlySet<number> {
   const found = new Set<number>();
   const add = (one: number): void => {
@@ -208,7 +208,7 @@ function* ext4States(changes: readonly PlacedChange[]): Generator<Choice> {
   const data = pending.filter(isData);
   const names = pending.filter((index) => !isData(index));
   const journalled = [...durable, ...names];
-  // The two halves of a rename are one operation, and one record of the journal.
+  // Both halves of a rename are one operation, and one record of the journal.
   const cuts = [...new Set(names.map((index) => changes[index]!.operation))];
   for (const cut of [-1, ...cuts]) {
     const upTo = names.filter((index) => changes[index]!.operation <= cut);

@@ -1,18 +1,18 @@
-// Takes one flush out of a recorded cycle and looks for a state that breaks the promise: the proof that the replay can
-// fail, and that each flush is needed. Only the weak file system is asked: on ext4 any flush commits what is before it.
-// Also says of every flush which of the two it is held to be; one that nobody has judged is a failure.
-import { type DiskStory, type PlacedChange, plainName } from '../power/disk-image.js';
+// Removes one flush from a recorded cycle and searches a state that breaks the invariant: this proves that the replay can
+// fail, and that each flush is needed. Uses the weak file system only, because on ext4 any flush commits everything before it.
+// Also lists whether each flush is needed; a flush without a rule is a failure.
+import { type DiskRecording, type PlacedChange, plainName } from '../power/disk-image.js';
 import type { RecordedCycle } from './record-cycle.js';
 import { distinctStates, type ReplayOptions, replay, type Violation } from './replay-states.js';
 
 export interface RecordedFlush {
   /** Index of the change. */
   readonly index: number;
-  /** What is flushed, behind which change of the disk: the same in every recording. */
+  /** The flushed path and the change before it: equal in every recording. */
   readonly name: string;
 }
 
-export function flushesOf({ changes }: DiskStory): RecordedFlush[] {
+export function flushesOf({ changes }: DiskRecording): RecordedFlush[] {
   const count = new Map<string, number>();
   return changes.flatMap((flush, index) => {
     if (flush.kind !== 'flush' && flush.kind !== 'flush-all') return [];
@@ -24,7 +24,7 @@ export function flushesOf({ changes }: DiskStory): RecordedFlush[] {
   });
 }
 
-/** A temporary file is called by the name that it gets. */
+/** Names a temporary file by its later name. */
 function flushed(flush: PlacedChange, changes: readonly PlacedChange[]): string {
   const renamed = changes.find(
     (one) =>
@@ -46,12 +46,12 @@ function short(label: string): string {
 
 export interface FlushRule {
   readonly flush: RegExp;
-  /** `each` one is needed; `some` are, and others of the same name are not; `spare`: none is. */
+  /** `each`: every one is needed. `some`: others of the same name are not. `spare`: none is needed. */
   readonly kind: 'each' | 'some' | 'spare';
-  /** Of `some`: a cycle in which at least one is needed; left out where no recorded cycle shows it. */
+  /** For `some`: a cycle in which at least one is needed; omitted when no recorded cycle shows it. */
   readonly neededIn?: string;
-  /** Cycles in which a start makes again what is lost: there the removal breaks nothing. */
-  readonly mendedIn?: readonly string[];
+  /** Cycles in which a start rebuilds what was lost, so that the removal breaks nothing. */
+  readonly repairedIn?: readonly string[];
   readonly why: string;
 }
 
@@ -77,7 +77,7 @@ const rules: readonly FlushRule[] = [
   {
     flush: /^fsync state, behind rename TMP -> journal\.json/,
     kind: 'each',
-    mendedIn: ['repair'],
+    repairedIn: ['repair'],
     why: 'a moved link without a journal is not made up for',
   },
   {
@@ -95,7 +95,7 @@ const rules: readonly FlushRule[] = [
     flush:
       /^fsync staging\/CYCLE\/\d+\/record-[\w-]+(?:\/(?:manifest|targets|record)\.json)?, behind (?:write|create)/,
     kind: 'each',
-    mendedIn: ['repair'],
+    repairedIn: ['repair'],
     why: 'the kept proof of the release',
   },
   { flush: /^fsync staging\/CYCLE\/\d+\/generation,/, kind: 'each', why: 'the links of the generation' },
@@ -107,8 +107,8 @@ const rules: readonly FlushRule[] = [
   {
     flush: /^fsync archives\/[\w-]+, behind rename staging/,
     kind: 'each',
-    // There it replaces an older copy, which a start puts back.
-    mendedIn: ['a start behind a cut before the link'],
+    // In this cycle it replaces an older copy, which a start restores.
+    repairedIn: ['a start behind a cut before the link'],
     why: 'the name of the kept release',
   },
   {
@@ -137,7 +137,7 @@ const rules: readonly FlushRule[] = [
     flush: /^fsync trust(?:\/roots)?, behind rename/,
     kind: 'some',
     neededIn: 'new keys and no new release',
-    why: 'as the files of the trust store; root.json and the history of roots heal each other',
+    why: 'as the files of the trust store; root.json and the history of roots repair each other',
   },
   {
     flush: /^fsync partials\/[0-9a-f]{64},/,
@@ -166,46 +166,49 @@ const rules: readonly FlushRule[] = [
   },
 ];
 
-/** @returns what is to be shown for a cycle: of these flushes, or of one of them, the removal must break something */
+/**
+ * @returns the claims to check for a cycle: the removal of each of these flushes, or of one of a group, must break the
+ * invariant
+ */
 export function claimsAbout(cycle: RecordedCycle): {
   readonly each: RecordedFlush[];
   readonly oneOf: RecordedFlush[][];
 } {
-  const flushes = flushesOf(cycle.story).map((flush) => ({ flush, rule: verdictOf(flush) }));
+  const flushes = flushesOf(cycle.recording).map((flush) => ({ flush, rule: verdictOf(flush) }));
   const each = flushes.filter(({ rule }) => rule.kind === 'each').map(({ flush }) => flush);
   const groups = rules
     .filter(({ neededIn }) => neededIn === cycle.name)
     .map((rule) => flushes.filter((one) => one.rule === rule).map(({ flush }) => flush));
-  // The last ones first: what was durable before them may be lost with them alone.
+  // Begin with the last: earlier durable changes can be lost only with it.
   return { each, oneOf: groups.map((group) => group.reverse()) };
 }
 
-/** Whether a trial agrees with the rule. */
+/** Whether the result of a trial matches the rule. */
 export function agrees(rule: FlushRule, cycle: string, isNeeded: boolean): boolean {
-  if (rule.kind === 'some' || (!isNeeded && rule.mendedIn?.includes(cycle))) return true;
+  if (rule.kind === 'some' || (!isNeeded && rule.repairedIn?.includes(cycle))) return true;
   return (rule.kind === 'each') === isNeeded;
 }
 
-/** @throws Error for a flush that no rule judges */
+/** @throws Error for a flush without a rule */
 export function verdictOf({ name }: RecordedFlush): FlushRule {
   const rule = rules.find(({ flush }) => flush.test(name));
-  if (rule === undefined) throw new Error(`say whether this flush is needed, and why: ${name}`);
+  if (rule === undefined) throw new Error(`add a rule whether this flush is needed, and why: ${name}`);
   return rule;
 }
 
 export interface FlushTrial {
   readonly tried: number;
-  /** The first state that breaks the promise; absent when none does. */
+  /** The first state that breaks the invariant; absent when none does. */
   readonly violation?: Violation;
 }
 
-/** Tries what becomes possible when the flush is left out. */
+/** Tries the states that become possible without the flush. */
 export async function judgeFlush(
   cycle: RecordedCycle,
   flush: RecordedFlush,
   options: Omit<ReplayOptions, 'profiles' | 'without'> & { readonly known: ReadonlySet<string> },
 ): Promise<FlushTrial> {
-  // Before the flush nothing is different, and at it everything was possible a moment ago.
+  // Before the flush nothing differs, and at the flush everything was possible at the moment before.
   const from = flush.index + 1;
   const without = new Set([flush.index]);
   const { tried, violations } = await replay(cycle, {
@@ -219,7 +222,7 @@ export async function judgeFlush(
   return { tried, ...(violation === undefined ? {} : { violation }) };
 }
 
-/** @returns digests of all that is possible with every flush in its place */
+/** @returns digests of all possible states with every flush in place */
 export function knownStates(
   cycle: RecordedCycle,
   options: Omit<ReplayOptions, 'profiles'>,

@@ -1,5 +1,5 @@
-// Runs a cycle of the real program under strace and turns what it did to the disk into a story. Proves at once that
-// the record has no hole: applied as a whole, it must make exactly the directory that is really there.
+// Runs a cycle of the real program under strace and translates its system calls to a recording of disk changes. Proves that
+// the recording is complete: all changes together must produce exactly the real directory.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
@@ -11,37 +11,37 @@ import type { AgentConfig } from '../../../src/core/config/config.js';
 import { readBootId } from '../../../src/platform/process/boot-id.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { type DiskStory, differences, imageOf, openStory } from '../power/disk-image.js';
+import { type DiskRecording, differences, imageOf, openRecording } from '../power/disk-image.js';
 import { type FileOperation, operationsOf, readingCalls } from './recorded-operations.js';
 import { type Expectation, makeWorld, type ReplayCycle, type ReplayWorld } from './replay-cycles.js';
 import { parseTrace } from './system-calls.js';
 
 export interface RecordedCycle extends Disposable {
   readonly name: string;
-  /** Of the recorded host. */
+  /** The configuration of the recorded host. */
   readonly config: AgentConfig;
   readonly expectation: Expectation;
-  readonly story: DiskStory;
-  /** System calls that changed the disk, flushes among them. */
+  readonly recording: DiskRecording;
+  /** The number of system calls that changed the disk, with flushes. */
   readonly operations: number;
   /**
-   * Behind this many changes the outcome may not be lost: the swap is durable, and workers are told next. Where nothing
-   * is swapped, it is acknowledged.
+   * After this many changes the result must not be lost: the swap is durable and workers are notified next. Without a
+   * swap: after the acknowledgement.
    */
   readonly swappedAt: number;
-  /** Behind this many changes it was said to whoever asked for the cycle. */
+  /** After this many changes the command has reported its result to its caller. */
   readonly acknowledgedAt: number;
-  /** Ids of the cycles in the history, the recorded one among them if it changed anything. */
+  /** Ids of the cycles in the history, with the recorded one if it changed anything. */
   readonly notified: readonly string[];
-  /** The greatest number of a generation when it was over. */
+  /** The greatest generation number at the end of the cycle. */
   readonly newestGeneration: number;
   /** Epoch milliseconds. */
   readonly recordedAtMs: number;
 }
 
-/** The strictest that is usual: a mode that is only right by an easy umask shows itself. */
+/** The strictest usual umask: a mode that only a permissive umask makes right is found. */
 const umask = 0o077;
-/** Of another boot: after a power cut the boot is a new one. As long as a real one, so that no length changes. */
+/** The id of an earlier boot, because a power cut changes the boot. As long as a real id, so that no length changes. */
 const earlierBoot = '00000000-1111-2222-3333-444444444444';
 
 export async function recordCycle(cycle: ReplayCycle): Promise<RecordedCycle> {
@@ -55,34 +55,34 @@ export async function recordCycle(cycle: ReplayCycle): Promise<RecordedCycle> {
   }
 }
 
-/** Records in a world that is prepared; disposing of the record removes the world. */
+/** Records in a prepared world; disposing of the recording removes the world. */
 export async function recordIn(
   world: ReplayWorld,
   { name, argv }: Pick<ReplayCycle, 'name' | 'argv'>,
   expectation: Expectation,
 ): Promise<RecordedCycle> {
   forgetBoot(world.disk);
-  const follow = openStory(world.disk);
+  const follow = openRecording(world.disk);
   const operations = (await trace(world, argv)).map(inEarlierBoot);
-  const story = follow(operations);
+  const recording = follow(operations);
   const { config } = loadConfig(world.configPath);
-  requireNoHole(imageOf(story, story.changes.keys(), new Map()), world.disk);
+  requireNoHole(imageOf(recording, recording.changes.keys(), new Map()), world.disk);
   return {
     name,
     config,
     expectation,
-    story,
+    recording,
     operations: operations.filter(({ kind }) => kind !== 'open' && kind !== 'acknowledged').length,
-    swappedAt: swapOf(story),
-    acknowledgedAt: answerOf(story.changes),
-    notified: toldCycles(config),
+    swappedAt: swapOf(recording),
+    acknowledgedAt: answerOf(recording.changes),
+    notified: cycleIdsInHistory(config),
     newestGeneration: Math.max(...listGenerations(hostPaths(config))),
     recordedAtMs: Date.now(),
     [Symbol.dispose]: () => world.dir[Symbol.dispose](),
   };
 }
 
-function toldCycles(config: AgentConfig): string[] {
+function cycleIdsInHistory(config: AgentConfig): string[] {
   const entries = readHistory(hostPaths(config), { limit: 10 });
   return entries.map(({ result }) => result.cycle);
 }
@@ -103,7 +103,7 @@ async function trace(world: ReplayWorld, argv: readonly string[]): Promise<FileO
   return operations;
 }
 
-/** The disk of a host that was prepared in this boot, as if by one before. */
+/** Changes the prepared disk as if an earlier boot had written it. */
 function forgetBoot(disk: string): void {
   const path = `${disk}/lib/writ/ledger.json`;
   if (!fs.existsSync(path)) return;
@@ -115,7 +115,7 @@ function inEarlierBoot(operation: FileOperation): FileOperation {
   return { ...operation, bytes: Buffer.from(asOfEarlierBoot(operation.bytes.toString('latin1')), 'latin1') };
 }
 
-/** A ledger ends with a digest of itself: under another boot it is another one. */
+/** Updates the digest at the end of a ledger for another boot id. */
 function asOfEarlierBoot(text: string): string {
   if (!text.includes(readBootId())) return text;
   const { digest, ...ledger } = JSON.parse(text.replaceAll(readBootId(), earlierBoot)) as { digest: string };
@@ -128,8 +128,8 @@ function requireNoHole(image: Parameters<typeof differences>[0], disk: string): 
   assert.deepEqual(differences(image, disk), [], 'the record makes the directory that is there');
 }
 
-/** Behind the flush that makes the last swap of `current` durable, or behind the answer. */
-function swapOf({ changes }: DiskStory): number {
+/** The number of changes up to the flush that makes the last swap of `current` durable, or up to the report. */
+function swapOf({ changes }: DiskRecording): number {
   const swap = changes.findLastIndex(({ label }) => /^rename .*\/policy\/current$/.test(label));
   if (swap < 0) return answerOf(changes);
   const flush = changes.findIndex(({ label }, index) => index > swap && /^fsync .*\/policy$/.test(label));
@@ -137,6 +137,6 @@ function swapOf({ changes }: DiskStory): number {
   return flush + 1;
 }
 
-function answerOf(changes: DiskStory['changes']): number {
+function answerOf(changes: DiskRecording['changes']): number {
   return changes.findIndex(({ kind }) => kind === 'acknowledged') + 1;
 }

@@ -1,12 +1,12 @@
-// From system calls to the list of what they did to the files below one directory, byte for byte. A call that is
-// neither known to change nothing nor understood fails the recording: a crash test over half a list proves nothing.
+// Translates system calls to operations on the files below one directory, byte for byte. A call that is not known to be
+// harmless and cannot be translated fails the recording, because a crash test of an incomplete recording proves nothing.
 import { join, normalize } from 'node:path';
 import { bytesOf, descriptorOf, pathsIn, type SystemCall } from './system-calls.js';
 
-/** What happened to a path, relative to the recorded directory; the names are those of that moment. */
+/** An operation on a path, relative to the recorded directory, with the names of that moment. */
 export type FileOperation =
   | { readonly kind: 'create' | 'mkdir'; readonly path: string; readonly mode: number }
-  /** Opened for writing: the next write without an offset goes to the beginning, or to the end. */
+  /** Opened for writing: the next write without an offset goes to the start or the end. */
   | { readonly kind: 'open'; readonly path: string; readonly at: 'begin' | 'end' }
   | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
   | { readonly kind: 'link' | 'rename'; readonly from: string; readonly path: string }
@@ -20,14 +20,14 @@ export type FileOperation =
   | { readonly kind: 'truncate'; readonly path: string; readonly size: number }
   | { readonly kind: 'mode'; readonly path: string; readonly mode: number }
   | { readonly kind: 'times'; readonly path: string; readonly mtimeSeconds: number }
-  /** `data` is what fdatasync promises: the content, and not the mode. */
+  /** `data`: as fdatasync, the content without the mode. */
   | { readonly kind: 'flush'; readonly path: string; readonly what: 'all' | 'data' }
   /** `sync -f`: the whole file system. */
   | { readonly kind: 'flush-all' }
-  /** The command said how it went: from here on the update may not be lost. */
+  /** The command reported its result: from here on the update must not be lost. */
   | { readonly kind: 'acknowledged' };
 
-/** Calls that only read, which strace need not even print. */
+/** Calls that only read, which strace does not need to print. */
 export const readingCalls: readonly string[] = [
   ...['read', 'pread64', 'readv', 'preadv', 'preadv2', 'lseek', 'getdents64', 'readlink', 'readlinkat'],
   ...[
@@ -57,7 +57,7 @@ export const readingCalls: readonly string[] = [
   ],
 ];
 
-/** Printed, and of no consequence for a file: descriptors come and go, a lock is nobody's after a crash. */
+/** Printed calls without effect on files: descriptors, and locks, which a crash releases. */
 const harmlessCalls: ReadonlySet<string> = new Set([
   ...[
     'close',
@@ -77,17 +77,17 @@ const harmlessCalls: ReadonlySet<string> = new Set([
 export interface RecordedDirectory {
   /** Real path. */
   readonly root: string;
-  /** Of the recorded process at its start. */
+  /** The umask of the recorded process at its start. */
   readonly umask: number;
-  /** A write to stdout with this in it is the acknowledgement. */
+  /** A write to stdout that contains this text is the acknowledgement. */
   readonly acknowledgement: string;
 }
 
-/** @throws Error naming the first call that this list cannot express */
+/** @throws Error that names the first call without a translation */
 export function operationsOf(calls: readonly SystemCall[], directory: RecordedDirectory): FileOperation[] {
   let { umask } = directory;
   return calls.flatMap((call) => {
-    // Of the one process that makes files; its children flush and lock.
+    // Only the main process creates files; its children flush and lock.
     if (call.name === 'umask') umask = octal(call.args[0]);
     if (isFileRing(call)) throw notUnderstood(call);
     if (call.result < 0) return [];
@@ -101,8 +101,8 @@ export function operationsOf(calls: readonly SystemCall[], directory: RecordedDi
 }
 
 /**
- * A ring would hide every call behind it. libuv has two: one that a thread of the kernel polls, for files (off by
- * default), and one without, which carries what is waited for and nothing else.
+ * An io_uring would hide every call in it. libuv has two: one for files that a kernel thread polls (off by default),
+ * and one without a kernel thread, which carries only waits.
  */
 function isFileRing({ name, args, result }: SystemCall): boolean {
   return (
@@ -214,7 +214,7 @@ function renameOf(call: SystemCall, directory: RecordedDirectory): FileOperation
   return [{ kind: 'rename', from: pathAt(call, 0, directory), path: pathAt(call, 2, directory) }];
 }
 
-/** Of what is given a descriptor; a file without a name is gone with its process. */
+/** An operation on a descriptor; a file without a name ends with its process. */
 function onFile(
   call: SystemCall,
   { root }: RecordedDirectory,
@@ -243,7 +243,7 @@ function pathAt(call: SystemCall, index: number, { root }: RecordedDirectory): s
   return relative(name.startsWith('/') ? name : join(base, name), root);
 }
 
-/** Half of a move into or out of the directory cannot be told by names inside it. */
+/** A move into or out of the directory cannot be expressed by names inside it. */
 function relative(path: string, root: string): string {
   const clean = normalize(path);
   if (!isWithin(clean, root)) throw new Error(`${clean} is not in the recorded directory ${root}`);
@@ -258,7 +258,7 @@ function masked(mode: string | undefined, { umask }: RecordedDirectory): number 
   return octal(mode) & ~umask;
 }
 
-/** A write can be shorter than it was asked to be. */
+/** A write can be shorter than requested. */
 function written(call: SystemCall): Buffer {
   return bytesOf(call.args[1]).subarray(0, call.result);
 }

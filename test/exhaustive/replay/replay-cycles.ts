@@ -1,6 +1,6 @@
-// The cycles that are recorded: for each a host and a repository in a temporary directory, prepared up to the moment
-// before, the command, and which policies there may be. The host's disk is one directory, `disk/`, that holds nothing
-// else: what lies beside it (configuration, repository, run directory) a power cut does not concern.
+// The recorded cycles: for each a host and a repository in a temporary directory, prepared up to the moment before the cycle,
+// the command, and the possible policies. The host's disk is the directory `disk/` alone: a power cut does not affect the
+// files beside it (configuration, repository, run directory).
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,32 +17,32 @@ import { type SampleRepository, sampleRepository } from '../../kit/repository/sa
 
 export interface ReplayWorld {
   readonly dir: TempDir;
-  /** Real path of what the power cut concerns. */
+  /** Real path of the directory that a power cut affects. */
   readonly disk: string;
   readonly configPath: string;
   readonly repository: SampleRepository;
-  /** Writes the configuration with these keys beside the usual ones. */
+  /** Writes the configuration with these additional keys. */
   configure(changes: Readonly<Record<string, unknown>>): void;
-  /** `writ pull`, in this process. */
+  /** Runs `writ pull` in this process. */
   pull(): Promise<void>;
 }
 
-/** What may be found on a disk after a cut, and what must come of it. */
+/** The policies that a disk may have after a cut, and the expected result of recovery. */
 export interface Expectation {
   readonly policies: Policies;
-  /** Active before the cycle. */
+  /** The policy before the cycle. */
   readonly from: string;
-  /** `start`: what was active before is damaged, and any start mends it. */
-  readonly mends?: 'start';
-  /** Active when the cycle has succeeded. */
+  /** `start`: the policy before the cycle is damaged, and any start repairs it. */
+  readonly repairedBy?: 'start';
+  /** The policy after a successful cycle. */
   readonly to: string;
-  /** Active after the next clean cycle, whichever of the two was active before it. */
+  /** The policy after the next cycle without faults, for either policy before it. */
   readonly ends: (active: string) => string;
-  /** Outcomes of that cycle that are a success. */
+  /** The successful outcomes of that cycle. */
   readonly succeeds?: readonly string[];
-  /** Of the host behind its next clean cycle. */
+  /** Further checks of the host after that cycle. */
   readonly afterwards?: (host: Host) => void;
-  /** Of a started host after an acknowledged cycle, beside its policy. */
+  /** Further checks of a started host after an acknowledged cycle. */
   readonly keeps?: (host: Host) => void;
 }
 
@@ -55,7 +55,7 @@ export interface ReplayCycle {
 
 const stateInDisk = 'lib/writ';
 
-/** A repository without a release, and a host that has never run. */
+/** Creates a repository without a release, and a host that has never run. */
 export function makeWorld(dir: TempDir): ReplayWorld {
   const root = fs.realpathSync(dir.path);
   const repository = sampleRepository(dir, { clock: systemClock });
@@ -69,7 +69,7 @@ export function makeWorld(dir: TempDir): ReplayWorld {
         state: join(root, 'disk', stateInDisk),
         run: join(root, 'run'),
         bundles: [{ name: 'dns-edge' }],
-        // Its processes and mounts would be recorded too.
+        // Without a sandbox, because its processes and mounts would be recorded too.
         sandbox: 'off',
         ...changes,
       }),
@@ -91,7 +91,7 @@ export function makeWorld(dir: TempDir): ReplayWorld {
   };
 }
 
-/** @param config of the world, for a disk and a run directory elsewhere */
+/** @param config of the world @returns it for another disk and run directory */
 export function configAt(
   config: AgentConfig,
   disk: string,
@@ -102,7 +102,7 @@ export function configAt(
   return { config: moved, paths: hostPaths(moved) };
 }
 
-/** Two plain files, one in a directory and longer than a block. */
+/** Two regular files, one in a directory and longer than a block. */
 export function files(version: number): Readonly<Record<string, string>> {
   return { 'block.rpz': `version ${version}\n`, 'views/inside.rpz': `version ${version}\n`.repeat(700) };
 }
@@ -130,7 +130,7 @@ export const replayCycles: readonly ReplayCycle[] = [
     name: 'update',
     argv: ['pull'],
     prepare: async (world) => {
-      // The cycle collects the oldest of the generations behind it.
+      // The cycle collects the oldest generation.
       world.configure({ keep: { generations: 2, grace: '0s' } });
       for (const version of [8, 9, 1]) {
         await world.repository.publish(files(version));
@@ -160,7 +160,7 @@ export const replayCycles: readonly ReplayCycle[] = [
         old: policyOf({ 'dns-edge': 1, access: 1 }),
         new: policyOf({ 'dns-edge': 2, access: 2 }),
       };
-      return { policies, from: 'old', to: 'new', ends: () => 'new', afterwards: requireToldWorker };
+      return { policies, from: 'old', to: 'new', ends: () => 'new', afterwards: requireNotifiedWorker };
     },
   },
   {
@@ -175,7 +175,7 @@ export const replayCycles: readonly ReplayCycle[] = [
         policies: { old, new: fresh },
         from: 'new',
         to: 'old',
-        // The hold came with the swap: what was left is not brought back by a poll.
+        // The swap also holds the release: a poll does not activate it again.
         ends: (active) => active,
         succeeds: ['unchanged', 'deferred'],
       };
@@ -194,7 +194,7 @@ export const replayCycles: readonly ReplayCycle[] = [
         policies: { damaged, new: old },
         from: 'damaged',
         to: 'new',
-        mends: 'start',
+        repairedBy: 'start',
         ends: () => 'new',
       };
     },
@@ -218,7 +218,7 @@ export const replayCycles: readonly ReplayCycle[] = [
     },
   },
   {
-    // Nothing is staged, and no `sync -f` helps: the trust store stands on its own flushes.
+    // Nothing is staged, so no `sync -f` runs: the trust store needs its own flushes.
     name: 'new keys and no new release',
     argv: ['pull'],
     prepare: async (world) => {
@@ -238,7 +238,7 @@ export const replayCycles: readonly ReplayCycle[] = [
   },
 ];
 
-/** One ceremony: a new root, in which the role has another key. */
+/** Publishes a new root with another key for the role. */
 export async function replaceKey(
   { repository, dir }: ReplayWorld,
   role: 'root' | 'timestamp' | 'targets',
@@ -249,14 +249,14 @@ export async function replaceKey(
   await commit(repository, signed);
 }
 
-/** Whatever the ledger lost or kept: in the end the worker is known to use what is active. */
-function requireToldWorker({ ledger, paths }: Host): void {
+/** Requires that the worker is known to use the active generation, whatever the ledger has lost. */
+function requireNotifiedWorker({ ledger, paths }: Host): void {
   const { wanted, confirmed, state } = ledger.read().workers['app/true'] ?? {};
   const active = activeGenerationNumber(paths);
   assert.deepEqual({ wanted, confirmed, state }, { wanted: active, confirmed: active, state: 'confirmed' });
 }
 
-/** What was accepted once is never gone back behind. */
+/** Requires that no accepted version of a role is lost. */
 export function requireRoles({ client }: Host, least: Readonly<Record<string, number>>): void {
   const roles = client.status()?.roles as Readonly<Record<string, { version: number } | undefined>>;
   for (const [role, version] of Object.entries(least)) {

@@ -1,4 +1,4 @@
-// Flushes are left out of one of the cycles, by the seed.
+// Removes flushes from one of the cycles, which the seed chooses.
 import { takeSample } from '../../kit/assert/sample.js';
 
 takeSample('exhaustive/replay/replay-flushes', 1);

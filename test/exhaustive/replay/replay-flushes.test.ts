@@ -1,5 +1,5 @@
-// The test of the test: with one flush left out of a recorded cycle, the replay must find a state that breaks the
-// promise. A flush that is new, or whose removal breaks nothing any more, is told by name.
+// Checks the replay itself: with one flush removed from a recorded cycle it must find a state that breaks the invariant. A new
+// flush, or one that breaks nothing any more, is reported by name.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sampled } from '../../kit/assert/sample.js';
@@ -9,7 +9,7 @@ import { claimsAbout, judgeFlush, knownStates, type RecordedFlush } from './flus
 import { recordCycle } from './record-cycle.js';
 import { replayCycles } from './replay-cycles.js';
 
-/** Between them they have every kind of flush. */
+/** Together these cycles have every kind of flush. */
 const cycles = ['first start', 'update', 'rollback', 'new keys and no new release'];
 
 describe('without a flush', needs('strace', 'strace'), () => {
@@ -26,7 +26,7 @@ describe('without a flush', needs('strace', 'strace'), () => {
       for (const flush of each) if (!(await isNeeded(flush))) survived.push(flush.name);
       for (const group of oneOf) if (!(await some(group, isNeeded))) survived.push(`each of ${group.length}`);
       context.diagnostic(`${each.length} flushes and ${oneOf.length} groups of flushes shown to be needed`);
-      assert.deepEqual(survived, [], 'flushes whose removal breaks nothing');
+      assert.deepEqual(survived, [], 'flushes with a removal that breaks nothing');
     });
   }
 });

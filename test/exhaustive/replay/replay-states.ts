@@ -1,5 +1,5 @@
-// Tries the states of a recorded cycle: writes each to a directory in memory, starts a host on it, and holds it to the
-// invariant. Owns what is tried and counted; the states are crash-states' to find, the promise is host-invariant's.
+// Tries the states of a recorded cycle: writes each to a directory in memory, starts a host on it, and checks the invariant.
+// Owns the selection and the counts; crash-states.ts finds the states, host-invariant.ts is the invariant.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -26,30 +26,30 @@ import { configAt } from './replay-cycles.js';
 export interface ReplayOptions {
   readonly profiles: readonly Profile[];
   readonly random: Seeded;
-  /** Random subsets for each moment. */
+  /** The number of random subsets for each moment. */
   readonly subsets: number;
-  /** States that are tried, chosen at random among the different ones; all by default. */
+  /** The number of states to try, chosen at random among distinct ones; all by default. */
   readonly maxStates?: number;
-  /** `exact`: two states are one when every byte is the same. `swept`: whatever lies in staging/ counts as the same. */
+  /** `exact`: states are equal when every byte is. `swept`: the content of staging/ does not count. */
   readonly alike: 'exact' | 'swept';
   readonly without?: ReadonlySet<number>;
-  /** States that are not to be tried, by digest: those of the story as it really was. */
+  /** States to skip, by digest: those of the unchanged recording. */
   readonly known?: ReadonlySet<string>;
-  /** The first moment whose states are looked at. */
+  /** The first moment to try. */
   readonly from?: number;
-  /** Ends at so many violations. */
+  /** Stops after this many violations. */
   readonly maxViolations?: number;
 }
 
 export interface Violation {
   readonly cycle: string;
-  /** The moment, the profile, and what is special about the state. */
+  /** The moment, the profile and the description of the state. */
   readonly state: string;
   readonly message: string;
 }
 
 export interface ReplayResult {
-  /** Different states that the rules allow. */
+  /** The number of distinct states that the model allows. */
   readonly found: number;
   readonly tried: number;
   readonly violations: readonly Violation[];
@@ -79,15 +79,15 @@ export async function replay(cycle: RecordedCycle, options: ReplayOptions): Prom
   return { found: states.length, tried, violations };
 }
 
-/** @returns the different states by their digest, the first of those alike */
+/** @returns the first of each group of equal states, by digest */
 export function distinctStates(
   cycle: RecordedCycle,
   options: ReplayOptions,
 ): ReadonlyMap<string, DistinctState> {
   const found = new Map<string, DistinctState>();
   for (const profile of options.profiles) {
-    for (const state of crashStates(cycle.story, { ...options, profile })) {
-      const image = imageOf(cycle.story, state.applied, state.torn);
+    for (const state of crashStates(cycle.recording, { ...options, profile })) {
+      const image = imageOf(cycle.recording, state.applied, state.torn);
       const without = options.alike === 'swept' ? { without: 'lib/writ/staging/' } : {};
       const digest = `${demands(cycle, state)} ${imageDigest(image, without)}`;
       if (!found.has(digest) && !options.known?.has(digest)) found.set(digest, { state, image });
@@ -96,17 +96,17 @@ export function distinctStates(
   return found;
 }
 
-/** The same tree must meet more the later it is: there may be nothing lost of what was durable, or acknowledged. */
+/** A key of the requirements on a state: the later the moment, the more of it must be durable or acknowledged. */
 function demands(cycle: RecordedCycle, state: CrashState): string {
   return `${isSwapped(cycle, state)} ${state.moment >= cycle.acknowledgedAt}`;
 }
 
-/** The link's flush is behind: workers are told next, and the old policy must not come back. */
+/** Whether the flush of the link precedes the state: workers are notified next, so the old policy must not return. */
 function isSwapped(cycle: RecordedCycle, { moment }: CrashState): boolean {
   return moment >= cycle.swappedAt;
 }
 
-/** In a random order, so that a part is a part of everything. */
+/** Shuffles the states, so that a part of them is a sample of all. */
 function choose(
   states: readonly DistinctState[],
   { random, maxStates = states.length }: ReplayOptions,
@@ -136,7 +136,7 @@ async function tryState(
     await recovers(cycle, state, place);
     return undefined;
   } catch (error) {
-    const last = cycle.story.changes[state.moment - 1]?.label ?? 'the beginning';
+    const last = cycle.recording.changes[state.moment - 1]?.label ?? 'the beginning';
     return {
       cycle: cycle.name,
       state: `${state.profile}, moment ${state.moment} (behind: ${last}): ${state.what}`,
@@ -148,18 +148,18 @@ async function tryState(
 }
 
 async function recovers(cycle: RecordedCycle, state: CrashState, place: string): Promise<void> {
-  const { from, to, mends, ends, succeeds, keeps, afterwards, policies } = cycle.expectation;
+  const { from, to, repairedBy, ends, succeeds, keeps, afterwards, policies } = cycle.expectation;
   const swapped = isSwapped(cycle, state);
-  // The run directory is in memory: after a power cut it is empty.
+  // The run directory is in memory, so it is empty after a power cut.
   const { config, paths } = configAt(cycle.config, join(place, 'disk'), join(place, 'run'));
-  // A repair replaces the proof of what is active: between two renames a start has to put the old one back.
-  if (mends === undefined) requireProof(paths);
+  // A repair replaces the record of the active release: between two renames a start must restore the old record.
+  if (repairedBy === undefined) requireProof(paths);
   const clock = fakeClock({ nowMs: cycle.recordedAtMs, mode: 'skip' });
   const options = { clock, log: silentLog(), version: 'test' };
   await holdInvariant(paths, {
     policies,
     found: swapped ? [to] : [from, to],
-    allowed: swapped || mends ? [to] : [from, to],
+    allowed: swapped || repairedBy ? [to] : [from, to],
     open: async () => {
       prepareHost(paths, createDurableFs());
       return withoutFlush(await openHost(config, options));
@@ -167,7 +167,7 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
     ...(succeeds === undefined ? {} : { succeeds }),
     alsoHolds: (host) => {
       requireProof(paths);
-      requireMemory(host, cycle.newestGeneration + (mends ? 1 : 0));
+      requireMemory(host, cycle.newestGeneration + (repairedBy ? 1 : 0));
       if (swapped) keeps?.(host);
       if (state.moment < cycle.acknowledgedAt) return;
       const notified = readHistory(paths, { limit: 10 }).map(({ result }) => result.cycle);
@@ -179,7 +179,9 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
   });
 }
 
-/** The proof of what is active, whole before anybody could have made it again: repair and rollback stand on it. */
+/**
+ * Requires an intact record of the active release before anything could rebuild it: repair and rollback depend on it.
+ */
 function requireProof(paths: HostPaths): void {
   for (const { entry, record } of readActivePolicy(paths)?.bundles.values() ?? []) {
     const voucher = readLastVoucher(paths, entry.bundle, entry.tree.release);
@@ -192,7 +194,7 @@ function requireProof(paths: HostPaths): void {
   }
 }
 
-/** What a start must have made up for, beside the policy: rollback and collection stand on it. */
+/** Requires what a start must restore besides the policy: rollback and collection depend on it. */
 function requireMemory({ paths, ledger }: Host, newest: number): void {
   assert.equal(
     ledger.read().lastKnownGood,
@@ -207,7 +209,7 @@ function requireMemory({ paths, ledger }: Host, newest: number): void {
   );
 }
 
-/** The disk is in memory, and a thousand processes that flush it take their time. */
+/** Skips flushes, because the disk is in memory and a thousand flushing programs take long. */
 function withoutFlush(host: Host): Host {
   return { ...host, durable: { ...host.durable, flushTree: async () => undefined } };
 }

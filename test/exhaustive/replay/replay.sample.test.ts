@@ -1,4 +1,4 @@
-// A power cut in two of the cycles, by the seed.
+// A power cut in two of the cycles, which the seed chooses.
 import { takeSample } from '../../kit/assert/sample.js';
 
 takeSample('exhaustive/replay/replay', 2);

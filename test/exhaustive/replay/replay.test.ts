@@ -1,6 +1,6 @@
-// A power cut at every moment of a real cycle: the system calls of `writ` are recorded, the states of the disk that
-// a cut can leave are made of them, and a host starts on each. Here a part of the states, chosen by a seed; all of them
-// by `npm run crash:replay`. What is modelled stands in crash-states.ts, what must hold in host-invariant.ts.
+// A power cut at every moment of a real cycle: records the system calls of `writ`, derives the disk states that a cut can
+// leave, and starts a host on each. The seed chooses a part of the states; `npm run crash:replay` tries all. crash-states.ts
+// is the model, host-invariant.ts the invariant.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sampled } from '../../kit/assert/sample.js';
@@ -12,7 +12,7 @@ import { replay } from './replay-states.js';
 
 describe('a power cut', needs('strace', 'strace'), () => {
   for (const [index, cycle] of sampled([...allCycles.entries()])) {
-    it(`at any moment of a cycle leaves one whole policy: ${cycle.name}`, async (context) => {
+    it(`at any moment of a cycle leaves one intact policy: ${cycle.name}`, async (context) => {
       using recorded = await recordCycle(cycle);
       const seed = caseSeed(testSeed(), index);
       const common = { random: seeded(seed), subsets: 2, alike: 'swept' } as const;
@@ -21,7 +21,7 @@ describe('a power cut', needs('strace', 'strace'), () => {
       context.diagnostic(
         `${recorded.operations} operations, ${posix.tried} of ${posix.found} states, on ext4 ${ext4.tried} of ${ext4.found}`,
       );
-      // A cycle that writes nothing, or a model that allows one end only, would pass without a question.
+      // A cycle without writes, or a model with one result only, would pass without any check.
       assert.ok(recorded.operations >= 30 && posix.found >= 50 && ext4.found >= 20);
       const violations = [...posix.violations, ...ext4.violations];
       assert.deepEqual(violations, [], `seed ${testSeed()}`);

@@ -1,4 +1,4 @@
-// The lines of strace, and what the calls in them did: nothing may be lost on the way from one to the other.
+// The lines of strace and the operations of their calls: the translation must lose nothing.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FileOperation, operationsOf } from './recorded-operations.js';
@@ -93,7 +93,7 @@ describe('recorded operations', () => {
   });
 
   const unknown = {
-    'a call that nobody taught it': `fallocate(${file('/disk/a')}, 0, 0, 4096) = 0`,
+    'a call without a translation': `fallocate(${file('/disk/a')}, 0, 0, 4096) = 0`,
     'a copy inside the kernel': `copy_file_range(${file('/x')}, NULL, ${file('/disk/a')}, NULL, 5, 0) = 5`,
     'a clone of blocks': `ioctl(${file('/disk/a')}, BTRFS_IOC_CLONE or FICLONE, 4) = 0`,
     'writing to memory that is the file': `mmap(NULL, 9, PROT_READ|PROT_WRITE, MAP_SHARED, ${file('/disk/a')}, 0) = 1`,

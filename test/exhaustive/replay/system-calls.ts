@@ -1,21 +1,21 @@
-// Reads what `strace -f -yy -xx` wrote: one call at a time, with its arguments as text, bytes and descriptors.
-// Knows the form of the lines; what a call does to a disk is recorded-operations' to say. Refuses what it cannot read.
+// Parses the output of `strace -f -yy -xx`: one call at a time, with arguments as text, bytes and descriptors. Refuses lines
+// that it cannot parse; recorded-operations.ts translates the calls to disk operations.
 
 export interface SystemCall {
   readonly name: string;
   readonly args: readonly string[];
-  /** -1 for a call that failed. */
+  /** -1 for a failed call. */
   readonly result: number;
-  /** The line, for a message. */
+  /** The line, for messages. */
   readonly text: string;
 }
 
-/** @param trace the whole output, all threads and children in the order in which their calls ended */
+/** @param trace the complete output, with all threads and children in the order in which their calls ended */
 export function parseTrace(trace: string): SystemCall[] {
   const unfinished = new Map<string, string>();
   return trace.split('\n').flatMap((line) => {
     const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
-    // Signals and ends of processes change no file.
+    // Signals and exits of processes change no file.
     if (rest === '' || rest.startsWith('+++') || rest.startsWith('---')) return [];
     if (rest.endsWith('<unfinished ...>')) {
       unfinished.set(thread, rest.slice(0, -'<unfinished ...>'.length));
@@ -31,7 +31,7 @@ export function parseTrace(trace: string): SystemCall[] {
 }
 
 function parseCall(text: string): SystemCall {
-  // Every string is in hexadecimal: brackets and commas are syntax.
+  // Every string is hexadecimal, so brackets and commas are syntax.
   const [, name, args = '', result] = /^(\w+)\((.*)\) += (-?\d+|\?)/.exec(text) ?? [];
   if (name === undefined || result === undefined) throw unreadable(text);
   return { name, args: splitArguments(args), result: result === '?' ? -1 : Number(result), text };
@@ -55,7 +55,7 @@ function splitArguments(text: string): string[] {
 /** @returns the bytes of a string argument */
 export function bytesOf(arg: string | undefined): Buffer {
   const [, hex] = /^"((?:\\x[0-9a-f]{2})*)"$/.exec(arg ?? '') ?? [];
-  // What is longer than strace was told to print ends in dots, and is no whole record.
+  // A string beyond the length limit of strace ends in dots, and is incomplete.
   if (hex === undefined) throw unreadable(`${arg}`);
   return fromHex(hex);
 }
@@ -66,18 +66,18 @@ function fromHex(text: string): Buffer {
 
 export interface Descriptor {
   readonly path: string;
-  /** The file has no name any more: nothing that happens to it outlives the process. */
+  /** The file has no name any more, so no change to it outlives the process. */
   readonly deleted: boolean;
 }
 
-/** @returns the file behind a descriptor argument; undefined for one without a path, as a pipe */
+/** @returns the file of a descriptor argument; undefined for a descriptor without a path, such as a pipe */
 export function descriptorOf(arg: string | undefined): Descriptor | undefined {
   const [, hex, deleted] =
     /^(?:-?\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2})+)(?:<[^>]*>)?>(\(deleted\))?$/.exec(arg ?? '') ?? [];
   return hex === undefined ? undefined : { path: fromHex(hex).toString(), deleted: deleted !== undefined };
 }
 
-/** @returns every path that a call mentions, in a string or behind a descriptor */
+/** @returns every path of a call, in a string or of a descriptor */
 export function pathsIn(call: SystemCall): string[] {
   return [...call.args.join(' ').matchAll(/["<]((?:\\x[0-9a-f]{2})+)/g)].map(([, hex = '']) =>
     fromHex(hex).toString('latin1'),

@@ -1,5 +1,5 @@
-// The unit of the agent under a real systemd: its hardening around sandbox and drivers, and what it tells systemd when it
-// is reloaded, hangs or is stopped.
+// The agent's unit under a real systemd: its hardening with sandbox and drivers, and its notifications to systemd at a reload,
+// a hang and a stop.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -13,8 +13,8 @@ const options = { timeout: 120_000, ...needs('pgrep', 'procps'), ...needsBoot() 
 const agent = 'writ-agent.service';
 const webs = ['web@1.service', 'web@2.service'] as const;
 
-/** A check that judges where it runs, and takes its time when it is asked to. */
-const lookAround = `
+/** A check that verifies its sandbox, and takes long on request. */
+const verifySandbox = `
 test "$(id -un)" = nobody || { id; exit 1; }
 test -z "$(ls -A /run)" || { ls -A /run; exit 1; }
 touch "$2/mine" || exit 1
@@ -23,7 +23,7 @@ if test -e "$1/dns-edge/slow"; then sleep 20; fi
 `;
 const check = {
   name: 'look',
-  run: ['sh', '-c', lookAround, 'sh', '{candidate}', '{scratch}'],
+  run: ['sh', '-c', verifySandbox, 'sh', '{candidate}', '{scratch}'],
   timeout: '30s',
 };
 /** As nginx needs it: no user namespace, its own user, the network. */
@@ -34,7 +34,7 @@ const asOther = {
   userNamespace: false,
   network: true,
 };
-/** Acts on the host as the agent may. */
+/** A loader that acts on the host with the agent's rights. */
 const loader = {
   name: 'loaded',
   uses: ['dns-edge'],
@@ -49,12 +49,12 @@ const config = {
   workers: [webGroup, loader],
 };
 
-/** When the unit went from one state to another. */
+/** The time of the unit's last state change. */
 const changedAt = (machine: BootedSystemd): Promise<string> =>
   machine.show(agent, 'StateChangeTimestampMonotonic');
 
 describe('writ-agent.service, under a real systemd', options, () => {
-  it('does all of its work inside its hardening, and says how it goes', async (t) => {
+  it('does all of its work inside its hardening, and notifies systemd of its state', async (t) => {
     using dir = tempDir();
     const { disk, repository, unit, configure } = machineWithWrit(dir);
     const web = installWeb(disk);
@@ -67,20 +67,23 @@ describe('writ-agent.service, under a real systemd', options, () => {
     await machine.ok('systemctl', 'start', 'writ-server.service');
     const pids = (): Promise<string[]> => Promise.all(webs.map((name) => machine.show(name, 'MainPID')));
 
-    await t.test('brings policy that was checked in the sandbox, and starts workers behind it', async () => {
-      await machine.ok('systemctl', 'start', ...webs);
-      const status = JSON.parse(await machine.ok('writ', 'status', '--json')) as {
-        sandbox: { mode: string; state: string; user: string };
-      };
-      const { mode, state, user } = status.sandbox;
-      assert.deepEqual([mode, state, user], ['required', 'on', 'nobody']);
-      const bounds = await machine.ok('cat', `/proc/${await machine.show(agent, 'MainPID')}/status`);
-      assert.match(bounds, /^NoNewPrivs:\t1$/m);
-      await machine.ok('sh', '-c', 'until test -e /var/lib/web/1 -a -e /var/lib/web/2; do sleep 0.1; done');
-      assert.equal(web.uses(2), 'one\n');
-    });
+    await t.test(
+      'activates policy that was checked in the sandbox, and starts workers after it',
+      async () => {
+        await machine.ok('systemctl', 'start', ...webs);
+        const status = JSON.parse(await machine.ok('writ', 'status', '--json')) as {
+          sandbox: { mode: string; state: string; user: string };
+        };
+        const { mode, state, user } = status.sandbox;
+        assert.deepEqual([mode, state, user], ['required', 'on', 'nobody']);
+        const bounds = await machine.ok('cat', `/proc/${await machine.show(agent, 'MainPID')}/status`);
+        assert.match(bounds, /^NoNewPrivs:\t1$/m);
+        await machine.ok('sh', '-c', 'until test -e /var/lib/web/1 -a -e /var/lib/web/2; do sleep 0.1; done');
+        assert.equal(web.uses(2), 'one\n');
+      },
+    );
 
-    await t.test('tells units through systemd, and believes what they use', async () => {
+    await t.test('notifies units through systemd, and confirms what they use', async () => {
       const before = await pids();
       await repository.publish({ 'block.rpz': 'two\n' });
       const pull = JSON.parse(await machine.ok('writ', 'pull', '--json')) as {
@@ -108,14 +111,14 @@ describe('writ-agent.service, under a real systemd', options, () => {
       assert.equal(await machine.show(agent, 'ReloadResult'), 'success');
     });
 
-    await t.test('is reloading for systemd, too, when somebody else has sent a SIGHUP', async () => {
+    await t.test('is reloading for systemd after a SIGHUP of another process', async () => {
       const before = await changedAt(machine);
       await machine.ok('systemctl', 'kill', '--kill-whom=main', '--signal=HUP', agent);
       await machine.becomes(agent, 'StateChangeTimestampMonotonic', new RegExp(`^(?!${before}$)`));
       await machine.becomes(agent, 'ActiveState', 'active');
     });
 
-    await t.test('is killed and started again when it hangs; no worker ends with it', async () => {
+    await t.test('is killed and restarted when it hangs, without an end of its workers', async () => {
       const before = await pids();
       const pid = await machine.show(agent, 'MainPID');
       assert.notEqual(pid, '0');
@@ -127,7 +130,7 @@ describe('writ-agent.service, under a real systemd', options, () => {
       assert.equal(await machine.show('writ-policy.target', 'ActiveState'), 'active');
     });
 
-    await t.test('ends a check when it is stopped, and leaves nobody behind', async () => {
+    await t.test('ends a check when it is stopped, and leaves no process', async () => {
       await repository.publish({ 'block.rpz': 'four\n', slow: '' });
       await machine.ok(
         'sh',
@@ -141,7 +144,7 @@ describe('writ-agent.service, under a real systemd', options, () => {
     });
 
     await t.test(
-      'ends in a tell when it is stopped, and finds out at its next start who uses what',
+      'ends during a notification when it is stopped, and probes the workers at its next start',
       async () => {
         const waits = 'touch /run/reload-begun; until test -e /run/reload-goes-on; do sleep 0.1; done';
         const slow = `[Service]\nExecReload=\nExecReload=/bin/sh -c "${waits}; kill -HUP $MAINPID"\n`;

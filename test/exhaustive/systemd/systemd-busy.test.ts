@@ -1,4 +1,5 @@
-// Words to a systemd that is busy: it looks a sender up by its process, so whoever carries a word has to wait for it.
+// Notifications to a busy systemd: it identifies the sender by its process, so the sending process must wait until it reads
+// them.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -9,8 +10,8 @@ import { needs } from '../../kit/programs/real-programs.js';
 const options = { timeout: 120_000, ...needs('pgrep', 'procps'), ...needsBoot() };
 const agent = 'writ-agent.service';
 
-describe('what the agent says to a systemd that is busy', options, () => {
-  it('waits until it is heard, and is not lost', async () => {
+describe('a notification to a busy systemd', options, () => {
+  it('waits until systemd reads it, and is not lost', async () => {
     using dir = tempDir();
     const { disk, repository, configure } = machineWithWrit(dir);
     configure({ sandbox: 'off' });

@@ -1,5 +1,5 @@
-// Commands of an agent to whose unit systemd has delegated control groups: bounds on all processes of a command together,
-// kept by the kernel, and a death for memory that is no verdict.
+// Commands of an agent with delegated control groups: the kernel limits all processes of a command together, and the end of a
+// command by the memory limit is no verdict.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -9,7 +9,7 @@ import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-w
 
 const agent = 'writ-agent.service';
 
-/** Each process is far below the bound, all of them together are beyond it. */
+/** Each process is far below the limit, all of them together exceed it. */
 const eat = 'head -c 30000000 /dev/zero | tail -c 30000000';
 const script = `
 case "$(cat "$1"/dns-edge/ask)" in
@@ -40,7 +40,7 @@ async function pull(machine: BootedSystemd): Promise<{ outcome: string; code?: s
 }
 
 describe('control groups that systemd delegates', { timeout: 300_000, ...needsControllers() }, () => {
-  it('bound all processes of a command together', async (t) => {
+  it('limit all processes of a command together', async (t) => {
     using dir = tempDir();
     const { disk, repository, configure } = machineWithWrit(dir);
     configure({ sandbox: 'required', bundles: [{ name: 'dns-edge', checks: [check] }] });
@@ -54,7 +54,7 @@ describe('control groups that systemd delegates', { timeout: 300_000, ...needsCo
       return found.split('\n').map((path) => path.split('/').at(-1) ?? '');
     };
 
-    await t.test('the agent has moved aside, and says which bounds are in force', async () => {
+    await t.test('the agent moves to its own group, and reports the limits in force', async () => {
       const status = JSON.parse(await machine.ok('writ', 'status', '--json')) as {
         sandbox: { memory: string; processes: string };
       };
@@ -64,7 +64,7 @@ describe('control groups that systemd delegates', { timeout: 300_000, ...needsCo
       assert.deepEqual((await groups()).sort(), ['agent', 'writ-agent.service']);
     });
 
-    await t.test('a command runs in a group of its own, which is gone afterwards', async () => {
+    await t.test('a command runs in its own group, which is removed afterwards', async () => {
       await repository.publish({ ask: 'where\n' });
       const { outcome, text } = await pull(machine);
       assert.equal(outcome, 'rejected', text);
@@ -72,21 +72,24 @@ describe('control groups that systemd delegates', { timeout: 300_000, ...needsCo
       assert.deepEqual((await groups()).sort(), ['agent', 'writ-agent.service']);
     });
 
-    await t.test('who takes too much memory has given no verdict, and does not end the agent', async () => {
-      await repository.publish({ ask: 'memory\n' });
-      const { outcome, code, text } = await pull(machine);
-      assert.deepEqual([outcome, code], ['failed', 'CHECK_BROKEN'], text);
-      assert.equal(await machine.show(agent, 'MainPID'), pid);
-      assert.deepEqual((await groups()).sort(), ['agent', 'writ-agent.service']);
-    });
+    await t.test(
+      'a command beyond its memory limit gives no verdict, and does not end the agent',
+      async () => {
+        await repository.publish({ ask: 'memory\n' });
+        const { outcome, code, text } = await pull(machine);
+        assert.deepEqual([outcome, code], ['failed', 'CHECK_BROKEN'], text);
+        assert.equal(await machine.show(agent, 'MainPID'), pid);
+        assert.deepEqual((await groups()).sort(), ['agent', 'writ-agent.service']);
+      },
+    );
 
-    await t.test('no more processes than it may have', async () => {
+    await t.test('a command starts no more processes than its limit', async () => {
       await repository.publish({ ask: 'processes\n' });
       const { outcome, text } = await pull(machine);
       assert.match(text, /fork|Resource temporarily unavailable/i, `${outcome}: ${text}`);
     });
 
-    await t.test('a reload, a restart and a stop go on as without them', async () => {
+    await t.test('a reload, a restart and a stop work as without control groups', async () => {
       await repository.publish({ ask: 'nothing at all\n' });
       await machine.ok('systemctl', 'reload', agent);
       await machine.becomes(agent, 'StatusText', /^generation \d+ \(dns-edge 5\) is active/);

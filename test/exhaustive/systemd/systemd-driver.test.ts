@@ -1,5 +1,5 @@
-// The systemd driver and a real systemd: what systemctl answers of units that reload, refuse, hang, are dead, masked or
-// absent, and whether what the driver makes of it is true.
+// The systemd driver with a real systemd: the responses of systemctl for units that reload, refuse, hang, are dead, masked or
+// absent, and whether the driver's verdict is right.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -13,7 +13,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 20_000 };
 
-/** Instances of one template; what happens at a reload is a file of its name. */
+/** Instances of one template; a file of the instance's name is what its reload runs. */
 const template = `[Service]
 ExecStart=/bin/sh -c 'test ! -e /etc/broken/%i && exec sleep infinity'
 ExecReload=/bin/sh /etc/reload/%i
@@ -30,16 +30,16 @@ const reloads: Readonly<Record<string, string>> = {
 
 type MakeDriver = (pattern: string, options?: object) => Driver;
 
-/** The driver runs here, and its systemctl in the machine. */
+/** Creates drivers that run here, with their systemctl in the machine. */
 function driversFor(machine: BootedSystemd, folder: string): MakeDriver {
-  const quoted = machine.enter.map((word) => `'${word}'`).join(' ');
+  const quoted = machine.enter.map((argument) => `'${argument}'`).join(' ');
   writeFileSync(`${folder}/systemctl`, `#!/bin/sh\nexec ${quoted} systemctl "$@"\n`, { mode: 0o755 });
   const context = driverContext({ programPath: `${folder}:${defaultPath}` });
   return (pattern, more = {}) => systemd.create({ systemd: pattern, ...more }, context);
 }
 
 describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBoot() }, () => {
-  it('says of each unit what is true', async (t) => {
+  it('reports the true state of each unit', async (t) => {
     using dir = tempDir();
     using programs = tempDir();
     const disk = machineDisk(dir.path);
@@ -52,7 +52,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
     disk.write('/etc/broken/.keep', '');
     await using machine = await bootSystemd(disk);
     const driver = driversFor(machine, programs.path);
-    // A unit in /etc could not be masked.
+    // A unit in /etc cannot be masked.
     const plain = '[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n';
     await machine.ok(
       'sh',
@@ -63,7 +63,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
     const unit = (name: string): string => `w@${name}.service`;
     const invocation = (name: string): Promise<string> => machine.show(name, 'InvocationID');
 
-    await t.test('names the units of a pattern that are up or failed, and nobody else', async () => {
+    await t.test('lists the running and failed units of a pattern only', async () => {
       const all = driver('w@*.service');
       assert.deepEqual(await all.members(), []);
       await start(unit('good'), unit('no'), unit('hangs'), 'plain.service');
@@ -79,7 +79,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
     });
 
     await t.test(
-      'reloads, claims no more than the command proves, and is vouched for by the user alone',
+      'reloads, and claims only what the command proves, unless the configuration confirms it',
       async () => {
         const before = await invocation(unit('good'));
         const notified = await driver('w@*.service').reset(unit('good'), reset);
@@ -93,20 +93,20 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       },
     );
 
-    await t.test('takes a reload that failed for a no, though the unit is still up', async () => {
+    await t.test('treats a failed reload as a refusal, though the unit still runs', async () => {
       const answer = await driver('w@*.service', { confirms: true }).reset(unit('no'), reset);
       assert.equal(answer.kind, 'refused', answer.text);
       assert.equal(await machine.show(unit('no'), 'ActiveState'), 'active');
     });
 
-    await t.test('has no verdict of a reload that hangs, however long systemd waits', async () => {
+    await t.test('has no verdict for a reload that hangs, however long systemd waits', async () => {
       const answer = await driver('w@*.service').reset(unit('hangs'), { ...reset, timeoutMs: 1500 });
       assert.equal(answer.kind, 'unreachable', answer.text);
       assert.equal(await machine.show(unit('hangs'), 'ActiveState'), 'reloading');
       assert.equal(await driver('w@*.service').liveness?.(unit('hangs')), 'alive');
     });
 
-    await t.test('takes the stop of a unit by somebody else for no verdict', async () => {
+    await t.test('has no verdict when another process stops the unit', async () => {
       await start(unit('other'));
       const asked = driver('w@*.service').reset(unit('other'), reset);
       await machine.becomes(unit('other'), 'ActiveState', 'reloading');
@@ -116,7 +116,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       assert.match(answer.text, /canceled/);
     });
 
-    await t.test('is not told of one reload by the end of the one before', async () => {
+    await t.test('does not take the end of an earlier reload for the end of its own', async () => {
       disk.write('/etc/content', 'old\n');
       await start(unit('slow'));
       const all = driver('w@*.service', { confirms: true });
@@ -127,7 +127,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       assert.equal(await machine.ok('cat', '/var/log/slow.uses'), 'new');
     });
 
-    await t.test('takes a unit that died of its reload for no worker that was told', async () => {
+    await t.test('does not count a unit that died of its reload as notified', async () => {
       await start(unit('dies'));
       const answer = await driver('w@*.service', { confirms: true }).reset(unit('dies'), reset);
       assert.notEqual(answer.kind, 'confirmed', answer.text);
@@ -135,12 +135,12 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       assert.equal(await driver('w@*.service').liveness?.(unit('dies')), 'dead');
     });
 
-    await t.test('tells nobody who is dead, masked, absent or still starting', async () => {
+    await t.test('does not notify a dead, masked, absent or starting unit', async () => {
       await machine.ok('systemctl', 'mask', 'plain.service');
       assert.equal(await machine.show('plain.service', 'ActiveState'), 'active', 'and it goes on');
       const before = await invocation('plain.service');
       await machine.ok('systemctl', 'try-restart', 'plain.service');
-      assert.equal(await invocation('plain.service'), before, 'systemctl said yes and did nothing');
+      assert.equal(await invocation('plain.service'), before, 'systemctl reported success without an effect');
       await machine.ok('systemctl', 'start', '--no-block', 'late@1.service');
       for (const action of ['reload', 'restart', 'try-restart', 'try-reload-or-restart']) {
         for (const name of [
@@ -154,10 +154,10 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
           assert.equal(answer.kind, 'unreachable', `${action} ${name}: ${answer.text}`);
         }
       }
-      assert.equal(await machine.show(unit('never'), 'ActiveState'), 'inactive', 'and starts nobody');
+      assert.equal(await machine.show(unit('never'), 'ActiveState'), 'inactive', 'and starts no unit');
     });
 
-    await t.test('restarts: another process, and no claim about what it has read', async () => {
+    await t.test('restarts a unit to a new process, without a claim about what it has read', async () => {
       for (const action of ['restart', 'try-restart', 'try-reload-or-restart']) {
         const before = await invocation(unit('good'));
         const answer = await driver('w@*.service', { action }).reset(unit('good'), reset);
@@ -167,22 +167,19 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       }
     });
 
-    await t.test(
-      'starts what is dead only when it is asked to restart it, and says so when that fails',
-      async () => {
-        const all = driver('w@*.service');
-        assert.equal((await all.restart?.(unit('dies'), reset))?.kind, 'notified');
-        assert.equal(await machine.show(unit('dies'), 'ActiveState'), 'active');
-        disk.write(
-          '/etc/systemd/system/needy.service',
-          '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/false\n',
-        );
-        await machine.ok('systemctl', 'daemon-reload');
-        assert.equal((await all.restart?.('needy.service', reset))?.kind, 'refused');
-        for (const name of ['plain.service', 'absent.service'])
-          assert.equal((await all.restart?.(name, reset))?.kind, 'unreachable', name);
-      },
-    );
+    await t.test('starts a dead unit only for a restart, and reports the failure of one', async () => {
+      const all = driver('w@*.service');
+      assert.equal((await all.restart?.(unit('dies'), reset))?.kind, 'notified');
+      assert.equal(await machine.show(unit('dies'), 'ActiveState'), 'active');
+      disk.write(
+        '/etc/systemd/system/needy.service',
+        '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/false\n',
+      );
+      await machine.ok('systemctl', 'daemon-reload');
+      assert.equal((await all.restart?.('needy.service', reset))?.kind, 'refused');
+      for (const name of ['plain.service', 'absent.service'])
+        assert.equal((await all.restart?.(name, reset))?.kind, 'unreachable', name);
+    });
 
     await t.test('starts a unit that systemd gave up on, and names the limit that was reached', async () => {
       const all = driver('burst.service');
@@ -205,7 +202,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
     });
 
     await t.test(
-      'has no evidence of failure of a unit that a person stopped, or that ended with success',
+      'has no evidence of failure of a unit that an operator stopped, or that ended with success',
       async () => {
         await machine.ok('systemctl', 'stop', 'burst.service');
         assert.equal(await driver('burst.service').failure?.('burst.service'), undefined);
@@ -217,7 +214,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       },
     );
 
-    await t.test('names a unit without a reload for what it lacks', async () => {
+    await t.test('reports that a unit has no reload', async () => {
       disk.write('/etc/systemd/system/mute.service', '[Service]\nExecStart=/bin/sleep infinity\n');
       await machine.ok('systemctl', 'daemon-reload');
       await start('mute.service');

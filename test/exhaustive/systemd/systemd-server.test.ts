@@ -1,4 +1,4 @@
-// The unit of the server under a real systemd: its user, its hardening, a port below 1024, a reload, a watchdog.
+// The server's unit under a real systemd: its user, its hardening, a port below 1024, a reload, a watchdog.
 import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -41,7 +41,7 @@ describe('writ-server.service, under a real systemd', options, () => {
     const version = async (): Promise<number> =>
       (JSON.parse(await get('/metadata/timestamp.json')) as { signed: { version: number } }).signed.version;
 
-    await t.test('is up when it listens, below 1024, as a user of its own', async () => {
+    await t.test('is active once it listens, below port 1024, as its own user', async () => {
       await machine.ok('systemctl', 'start', server);
       const health = JSON.parse(await get('/healthz')) as { status: string };
       assert.equal(health.status, 'ok');
@@ -50,7 +50,7 @@ describe('writ-server.service, under a real systemd', options, () => {
       assert.equal(await machine.ok('stat', '-c', '%U', `/proc/${pid}`), 'writ');
     });
 
-    await t.test('takes a publish live that was made without its keys: it may write there', async () => {
+    await t.test('signs a release that was published without its keys', async () => {
       const before = await version();
       const keys = someKeys(dir, repository, 'targets.key');
       await repository.publish({ 'block.rpz': 'one\n' }, { keys });
@@ -62,25 +62,28 @@ describe('writ-server.service, under a real systemd', options, () => {
       );
     });
 
-    await t.test('reads certificate and key at a reload, and says so of a pair that is none', async () => {
-      const pid = await machine.show(server, 'MainPID');
-      const use = (cert: string, key: string): Promise<string> =>
-        machine.ok('sh', '-c', `cd /etc/writ/tls && cp ${cert}.crt one.crt && cp ${key}.pem one.pem`);
-      await machine.ok('cp', '/etc/writ/tls/one.pem', '/etc/writ/tls/old.pem');
-      await use('two', 'old');
-      await machine.ok('systemctl', 'reload', server);
-      await machine.becomes(server, 'StatusText', /the last reload failed, the old certificate stays/);
-      await use('two', 'two');
-      await machine.ok('systemctl', 'reload', server);
-      await machine.becomes(server, 'StatusText', 'listening on https://127.0.0.1:443');
-      await get('/healthz', 'two');
-      assert.deepEqual(
-        [await machine.show(server, 'MainPID'), await machine.show(server, 'ActiveState')],
-        [pid, 'active'],
-      );
-    });
+    await t.test(
+      'reads certificate and key at a reload, and reports a pair that does not match',
+      async () => {
+        const pid = await machine.show(server, 'MainPID');
+        const use = (cert: string, key: string): Promise<string> =>
+          machine.ok('sh', '-c', `cd /etc/writ/tls && cp ${cert}.crt one.crt && cp ${key}.pem one.pem`);
+        await machine.ok('cp', '/etc/writ/tls/one.pem', '/etc/writ/tls/old.pem');
+        await use('two', 'old');
+        await machine.ok('systemctl', 'reload', server);
+        await machine.becomes(server, 'StatusText', /the last reload failed, the old certificate stays/);
+        await use('two', 'two');
+        await machine.ok('systemctl', 'reload', server);
+        await machine.becomes(server, 'StatusText', 'listening on https://127.0.0.1:443');
+        await get('/healthz', 'two');
+        assert.deepEqual(
+          [await machine.show(server, 'MainPID'), await machine.show(server, 'ActiveState')],
+          [pid, 'active'],
+        );
+      },
+    );
 
-    await t.test('is killed and started again when it hangs', async () => {
+    await t.test('is killed and restarted when it hangs', async () => {
       const pid = await machine.show(server, 'MainPID');
       await machine.ok('kill', '-STOP', pid);
       await machine.becomes(server, 'NRestarts', '1');
@@ -88,13 +91,16 @@ describe('writ-server.service, under a real systemd', options, () => {
       await get('/healthz', 'two');
     });
 
-    await t.test('ends well when it is stopped, and stays down with a repository that is none', async () => {
-      await machine.ok('systemctl', 'stop', server);
-      assert.equal(await machine.show(server, 'Result'), 'success');
-      rmSync(disk.path('/srv/writ/repo/metadata'), { recursive: true });
-      assert.notEqual((await machine.run('systemctl', 'start', server)).exitCode, 0);
-      await machine.becomes(server, 'ActiveState', 'failed');
-      assert.equal(await machine.show(server, 'ExecMainStatus'), '2');
-    });
+    await t.test(
+      'exits with success when it is stopped, and does not restart with an invalid repository',
+      async () => {
+        await machine.ok('systemctl', 'stop', server);
+        assert.equal(await machine.show(server, 'Result'), 'success');
+        rmSync(disk.path('/srv/writ/repo/metadata'), { recursive: true });
+        assert.notEqual((await machine.run('systemctl', 'start', server)).exitCode, 0);
+        await machine.becomes(server, 'ActiveState', 'failed');
+        assert.equal(await machine.show(server, 'ExecMainStatus'), '2');
+      },
+    );
   });
 });

@@ -1,5 +1,4 @@
-// Workers behind writ-policy.target under a real systemd, from the first boot of a new host to the next one without a
-// server.
+// Workers after writ-policy.target under a real systemd, from the first boot of a new host to a boot without a server.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -8,7 +7,7 @@ import { bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
 import type { BootedSystemd } from '../../kit/programs/machine-boot.js';
 import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-writ.js';
 
-/** Shows what it finds at its start. */
+/** A worker that records the policy at its start. */
 const worker = `[Unit]
 Wants=writ-policy.target
 After=writ-policy.target
@@ -18,7 +17,7 @@ ExecStart=/bin/sh -c 'echo started with $(cat /var/lib/writ/policy/current/dns-e
 WantedBy=multi-user.target
 `;
 
-/** As named: it waits for a policy, and its control program cannot connect before it is there. */
+/** A daemon like named: it waits for a policy, and its control program cannot connect before. */
 const daemon = `[Unit]
 Wants=writ-policy.target
 After=writ-policy.target
@@ -44,11 +43,11 @@ const at = async (machine: BootedSystemd, unit: string): Promise<number> =>
   Number(await machine.show(unit, 'ActiveEnterTimestampMonotonic'));
 
 describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...needsBoot() }, () => {
-  it('holds workers until a first policy is active, and lets them pass at once at the next boot', async (t) => {
+  it('delays workers until a first policy is active, and starts them at once at the next boot', async (t) => {
     using dir = tempDir();
     const { disk, repository, unit, configure } = machineWithWrit(dir);
     unit('worker.service', worker);
-    // A unit that means to wait for ever has to say so.
+    // A unit without a start timeout must declare it.
     disk.write('/etc/systemd/system.conf', '[Manager]\nDefaultTimeoutStartSec=2s\n');
     unit('writ-server.service.d/slow.conf', '[Service]\nTimeoutStartSec=30s\n');
     const states = (machine: BootedSystemd): Promise<string[]> =>
@@ -59,7 +58,7 @@ describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...need
       );
     const allUp = ['active', 'active', 'active', 'active'];
 
-    await t.test('on a new host whose server is away they wait, longer than units may take', async () => {
+    await t.test('workers of a new host without a server wait, longer than a start timeout', async () => {
       await using machine = await bootSystemd(disk);
       await installUsers(machine);
       await machine.ok('systemctl', 'enable', 'writ-agent.service', 'worker.service');
@@ -71,41 +70,38 @@ describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...need
       assert.equal(disk.log('worker.service'), '');
     });
 
-    await t.test(
-      'an agent that cannot start keeps them waiting, and lets them pass when it is mended',
-      async () => {
-        configure({ pol: 1 });
-        await using machine = await bootSystemd(disk);
-        await machine.becomes('writ-agent.service', 'ActiveState', 'failed');
-        assert.equal(await machine.show('writ-agent.service', 'ExecMainStatus'), '2');
-        await machine.becomes('writ-policy-ready.service', 'ActiveState', 'activating');
-        await setTimeout(2500);
-        assert.deepEqual(await states(machine), ['failed', 'activating', 'inactive', 'inactive']);
-        assert.equal(await machine.show('writ-agent.service', 'NRestarts'), '0');
+    await t.test('workers wait while the agent cannot start, and start once it is fixed', async () => {
+      configure({ pol: 1 });
+      await using machine = await bootSystemd(disk);
+      await machine.becomes('writ-agent.service', 'ActiveState', 'failed');
+      assert.equal(await machine.show('writ-agent.service', 'ExecMainStatus'), '2');
+      await machine.becomes('writ-policy-ready.service', 'ActiveState', 'activating');
+      await setTimeout(2500);
+      assert.deepEqual(await states(machine), ['failed', 'activating', 'inactive', 'inactive']);
+      assert.equal(await machine.show('writ-agent.service', 'NRestarts'), '0');
 
-        configure();
-        await repository.publish({ 'block.rpz': 'one\n' });
-        await machine.ok('systemctl', 'start', 'writ-server.service');
-        // Returns when it is ready, and so not before a policy is active.
-        await machine.ok('systemctl', 'start', 'writ-agent.service');
-        assert.match(
-          await machine.show('writ-agent.service', 'StatusText'),
-          /^generation 1 \(dns-edge 1\) is active/,
-        );
-        await machine.becomes('worker.service', 'ActiveState', 'active');
-        assert.deepEqual(await states(machine), allUp);
-        assert.ok((await at(machine, 'writ-agent.service')) < (await at(machine, 'worker.service')));
-        assert.equal(disk.log('worker.service'), 'started with one\n');
+      configure();
+      await repository.publish({ 'block.rpz': 'one\n' });
+      await machine.ok('systemctl', 'start', 'writ-server.service');
+      // Returns when the agent is ready, so not before a policy is active.
+      await machine.ok('systemctl', 'start', 'writ-agent.service');
+      assert.match(
+        await machine.show('writ-agent.service', 'StatusText'),
+        /^generation 1 \(dns-edge 1\) is active/,
+      );
+      await machine.becomes('worker.service', 'ActiveState', 'active');
+      assert.deepEqual(await states(machine), allUp);
+      assert.ok((await at(machine, 'writ-agent.service')) < (await at(machine, 'worker.service')));
+      assert.equal(disk.log('worker.service'), 'started with one\n');
 
-        const pid = await machine.show('worker.service', 'MainPID');
-        await machine.ok('systemctl', 'restart', 'writ-agent.service');
-        await machine.ok('systemctl', 'stop', 'writ-agent.service');
-        assert.deepEqual(await states(machine), ['inactive', 'active', 'active', 'active']);
-        assert.equal(await machine.show('worker.service', 'MainPID'), pid, 'no worker ends with the agent');
-      },
-    );
+      const pid = await machine.show('worker.service', 'MainPID');
+      await machine.ok('systemctl', 'restart', 'writ-agent.service');
+      await machine.ok('systemctl', 'stop', 'writ-agent.service');
+      assert.deepEqual(await states(machine), ['inactive', 'active', 'active', 'active']);
+      assert.equal(await machine.show('worker.service', 'MainPID'), pid, 'no worker ends with the agent');
+    });
 
-    await t.test('after a power cut, without a server, the stored policy is enough', async () => {
+    await t.test('workers start with the stored policy after a power cut, without a server', async () => {
       await using machine = await bootSystemd(disk);
       assert.equal(await machine.ok('systemctl', 'is-system-running', '--wait'), 'running');
       assert.deepEqual(await states(machine), allUp);
@@ -119,7 +115,7 @@ describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...need
     });
   });
 
-  it('is reached though its workers, who wait for it, can be reached by nobody yet', async () => {
+  it('is reached although its workers wait for it and are unreachable', async () => {
     using dir = tempDir();
     const { disk, repository, unit, configure } = machineWithWrit(dir);
     unit('daemon.service', daemon);

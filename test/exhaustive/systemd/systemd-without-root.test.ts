@@ -1,4 +1,4 @@
-// The agent's unit without root, as docs/systemd.md has it, under a real systemd.
+// The agent's unit without root, as in docs/systemd.md, under a real systemd.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -11,7 +11,7 @@ describe('writ-agent.service without root, under a real systemd', {
   timeout: 120_000,
   ...needsBoot(),
 }, () => {
-  it('needs no root where it tells nobody who asks for it', async () => {
+  it('works without root when no worker needs it', async () => {
     using dir = tempDir();
     const { disk, repository, unit, configure } = machineWithWrit(dir);
     const withoutRoot = '[Service]\nUser=writ-agent\nCapabilityBoundingSet=\n';
