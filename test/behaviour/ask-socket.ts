@@ -1,5 +1,5 @@
-// `node ask-socket.js SOCKET ANSWERS`: sends stdin to a unix socket as it is, and prints what comes back: so many lines
-// (greeting included), or all until the other side ends the connection. Knows no protocol, so that it can break one.
+// `node ask-socket.js SOCKET ANSWERS` sends stdin to a unix socket unchanged, and prints that many lines of the response (with
+// the greeting), or all until the peer closes the connection. Knows no protocol, so that scripts can send invalid requests.
 import { readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 
@@ -8,9 +8,9 @@ const [socketPath = '', answers = '0'] = process.argv.slice(2);
 const wanted = Number(answers);
 
 const socket = createConnection(socketPath);
-let heard = '';
+let received = '';
 const end = (how: string): void => {
-  process.stdout.write(heard);
+  process.stdout.write(received);
   process.stdout.write(`\n[${how}]\n`);
   process.exit(0);
 };
@@ -18,10 +18,10 @@ setTimeout(() => end('nothing more came'), patienceMs);
 socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? 'error'));
 socket.on('close', () => end('closed'));
 socket.on('data', (chunk: Buffer) => {
-  heard += chunk.toString('utf8');
-  const lines = heard.split('\n');
+  received += chunk.toString('utf8');
+  const lines = received.split('\n');
   if (wanted > 0 && lines.length > wanted) {
-    heard = lines.slice(0, wanted).join('\n');
+    received = lines.slice(0, wanted).join('\n');
     end('enough');
   }
 });

@@ -1,22 +1,22 @@
-// A checkout of Writ as this recorder sees it from outside: where its programs lie, and whether it is built.
-// Never imports anything of it, so that every file of it may move.
+// A checkout of Writ from outside: the paths of its programs, and whether it is built. Imports nothing of it, so that every
+// file of it may move.
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 export interface Checkout {
-  /** Absolute, without links. */
+  /** Absolute path without links. */
   readonly directory: string;
-  /** What `writ` runs, by `bin` of its package.json. */
+  /** The program of `writ`, from `bin` of its package.json. */
   readonly program: string;
-  /** What a Node worker imports, by `exports` of its package.json. */
+  /** The module that a Node worker imports, from `exports` of its package.json. */
   readonly sdk: string;
   readonly demo: string;
 }
 
-/** The mistake of who called: it ends the comparison with exit code 2. */
+/** An error of the caller: the comparison exits with 2. */
 export class Misuse extends Error {}
 
-/** @throws Misuse where there is no checkout, or one that is not built */
+/** @throws Misuse when the path is no checkout, or the checkout is not built */
 export function openCheckout(path: string): Checkout {
   const given = resolve(path);
   if (!existsSync(join(given, 'package.json'))) throw new Misuse(`${given} is no checkout of Writ`);

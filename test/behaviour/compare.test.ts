@@ -1,5 +1,5 @@
-// The comparison sees one changed byte wherever it is recorded, and nothing where only time went by: on made-up programs
-// that stand for two checkouts, played by the real story player.
+// The comparison reports one changed byte in each kind of recording, and nothing when only time passes. Uses small programs as
+// two checkouts, with the real scenario runner.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Checkout, Misuse, openCheckout } from './checkout.js';
-import { compareStory, type Ground } from './compare-story.js';
+import { type ComparisonRun, compareScenario } from './compare-scenario.js';
 import { differencesOf } from './difference.js';
 
 let base: string;
@@ -16,8 +16,8 @@ before(() => {
 });
 after(() => rmSync(base, { recursive: true, force: true }));
 
-/** A checkout whose program says this. */
-function checkoutThat(name: string, program: string): Checkout {
+/** Creates a checkout with this program. */
+function checkoutWith(name: string, program: string): Checkout {
   const directory = join(base, name);
   for (const file of ['main.js', 'sdk.js', 'dist/demo/demo.js']) {
     mkdirSync(join(directory, file, '..'), { recursive: true });
@@ -28,7 +28,7 @@ function checkoutThat(name: string, program: string): Checkout {
   return openCheckout(directory);
 }
 
-const honest = `
+const correctProgram = `
 const fs = require('node:fs');
 fs.writeFileSync('made.json', '{"schema":1}');
 console.log('ended at', Date.now(), new Date().toISOString(), 'pid', process.pid, 'in', performance.now().toFixed(1), 's');
@@ -42,22 +42,22 @@ async function differencesWith(program: string): Promise<string> {
   count += 1;
   const script = join(base, `${count}.sh`);
   writeFileSync(script, 'writ do it\nlook .\n');
-  const ground: Ground = {
-    a: checkoutThat('a', honest),
-    b: checkoutThat('b', program),
+  const run: ComparisonRun = {
+    a: checkoutWith('a', correctProgram),
+    b: checkoutWith('b', program),
     base: join(base, `ground-${count}`),
     signal: new AbortController().signal,
     startMs: Date.parse('2026-03-01T12:00:00Z'),
   };
-  mkdirSync(join(ground.base, 'common'), { recursive: true });
-  const compared = await compareStory(ground, { name: 's', form: 'human', script });
+  mkdirSync(join(run.base, 'common'), { recursive: true });
+  const compared = await compareScenario(run, { name: 's', form: 'human', script });
   assert.equal(compared.a.length, 3);
   return compared.differences.join('\n');
 }
 
 describe('a comparison', () => {
-  it('finds nothing where only time, pids, directories and random bytes of the machine differ', async () => {
-    assert.equal(await differencesWith(honest), '');
+  it('finds no difference when only time, pids, directories and random bytes of the machine differ', async () => {
+    assert.equal(await differencesWith(correctProgram), '');
   });
 
   for (const [what, from, to, seen] of [
@@ -74,12 +74,12 @@ describe('a comparison', () => {
     ['how many random bytes make a name', 'randomBytes(32)', 'randomBytes(16)', /\$ writ do it/],
   ] as const) {
     it(`sees ${what}`, async () => {
-      assert.ok(honest.includes(from));
-      assert.match(await differencesWith(honest.replace(from, to)), seen);
+      assert.ok(correctProgram.includes(from));
+      assert.match(await differencesWith(correctProgram.replace(from, to)), seen);
     });
   }
 
-  it('says when a story has a command more', () => {
+  it('reports an additional command of a scenario', () => {
     const one = { title: '$ writ a', text: '' };
     assert.deepEqual(differencesOf([one], [one, { title: '$ writ b', text: '' }]), [
       '  #2 (nothing)',
@@ -87,9 +87,9 @@ describe('a comparison', () => {
     ]);
   });
 
-  it('refuses what is no checkout, and one that is not built', () => {
+  it('refuses a directory without a checkout, and a checkout that is not built', () => {
     assert.throws(() => openCheckout(join(base, 'nowhere')), Misuse);
-    checkoutThat('unbuilt', honest);
+    checkoutWith('unbuilt', correctProgram);
     rmSync(join(base, 'unbuilt', 'main.js'));
     assert.throws(() => openCheckout(join(base, 'unbuilt')), /not built/);
     const program = join(import.meta.dirname, 'compare.js');

@@ -1,15 +1,15 @@
-// `npm run behaviour -- OTHER_CHECKOUT [--record DIR] [--only PART]`: plays every story with this checkout and with the
-// other one, and says where anything that can be seen from outside is not the same. Owns the command line and exit codes.
+// `npm run behaviour -- OTHER_CHECKOUT [--record DIR] [--only PART]` runs every scenario with this checkout and the other one,
+// and reports each visible difference. Owns the command line and the exit codes.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Misuse, openCheckout } from './checkout.js';
-import { compareStory, type Ground, prepareCommon } from './compare-story.js';
+import { type ComparisonRun, compareScenario, prepareCommon } from './compare-scenario.js';
 import { writeRecordings } from './recording.js';
-import { listStories, type Story } from './stories.js';
+import { listScenarios, type Scenario } from './scenarios.js';
 
-/** Stories at once. */
+/** Scenarios at a time. */
 const lanes = 2;
 const usage = 'usage: npm run behaviour -- OTHER_CHECKOUT [--record DIR] [--only PART-OF-A-NAME]';
 
@@ -20,7 +20,7 @@ interface Order {
 }
 
 interface Tally {
-  stories: number;
+  scenarios: number;
   recordings: number;
   different: number;
 }
@@ -29,20 +29,23 @@ async function main(): Promise<number> {
   const order = orderOf(process.argv.slice(2));
   const a = openCheckout(join(import.meta.dirname, '..', '..', '..'));
   const b = openCheckout(order.other);
-  const stories = listStories(order.only);
-  if (stories.length === 0) throw new Misuse(`no story is called ${order.only}`);
+  const scenarios = listScenarios(order.only);
+  if (scenarios.length === 0) throw new Misuse(`no scenario matches ${order.only}`);
   const base = mkdtempSync(join(tmpdir(), 'wb-'));
   process.once('exit', () => rmSync(base, { recursive: true, force: true, maxRetries: 3 }));
   const { signal } = endedBySignals();
-  const ground: Ground = { a, b, base, signal, startMs: Math.floor(Date.now() / 60_000) * 60_000 };
-  await prepareCommon(ground);
-  const tally = await compareAll(ground, stories, order.record);
-  say(`A is ${a.directory}, B is ${b.directory}`);
-  say(`${tally.stories} stories, ${tally.recordings} recordings, ${tally.different} stories differ`);
+  const run: ComparisonRun = { a, b, base, signal, startMs: Math.floor(Date.now() / 60_000) * 60_000 };
+  await prepareCommon(run);
+  const tally = await compareAll(run, scenarios, order.record);
+  print(`A is ${a.directory}, B is ${b.directory}`);
+  print(`${tally.scenarios} scenarios, ${tally.recordings} recordings, ${tally.different} scenarios differ`);
   return tally.different === 0 ? 0 : 1;
 }
 
-/** @returns what ends every story that runs, before this process ends with the code of the signal */
+/**
+ * @returns a controller that a signal aborts, which ends every running scenario before this process exits with the code
+ * of the signal
+ */
 function endedBySignals(): AbortController {
   const controller = new AbortController();
   for (const [name, code] of [
@@ -74,31 +77,35 @@ function orderOf(args: readonly string[]): Order {
   }
 }
 
-async function compareAll(ground: Ground, stories: readonly Story[], record?: string): Promise<Tally> {
-  const tally: Tally = { stories: 0, recordings: 0, different: 0 };
-  const waiting = [...stories];
+async function compareAll(
+  run: ComparisonRun,
+  scenarios: readonly Scenario[],
+  record?: string,
+): Promise<Tally> {
+  const tally: Tally = { scenarios: 0, recordings: 0, different: 0 };
+  const waiting = [...scenarios];
   const lane = async (): Promise<void> => {
-    for (let story = waiting.shift(); story !== undefined; story = waiting.shift()) {
+    for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
       const startMs = performance.now();
-      const { a, b, differences } = await compareStory(ground, story);
+      const { a, b, differences } = await compareScenario(run, scenario);
       if (record !== undefined) {
-        writeRecordings(join(record, 'a'), story.name, a);
-        writeRecordings(join(record, 'b'), story.name, b);
+        writeRecordings(join(record, 'a'), scenario.name, a);
+        writeRecordings(join(record, 'b'), scenario.name, b);
       }
-      tally.stories += 1;
+      tally.scenarios += 1;
       tally.recordings += a.length;
       if (differences.length > 0) tally.different += 1;
       const verdict = differences.length === 0 ? 'same     ' : 'DIFFERENT';
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-      say(`${verdict} ${story.name}: ${a.length} recordings, ${seconds} s`);
-      for (const line of differences) say(line);
+      print(`${verdict} ${scenario.name}: ${a.length} recordings, ${seconds} s`);
+      for (const line of differences) print(line);
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return tally;
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 

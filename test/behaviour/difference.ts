@@ -1,17 +1,17 @@
-// Where two recordings of one story differ, byte for byte, said in a few lines. Decides nothing but same or different.
+// The differences between two recordings of one scenario, byte for byte, in a few lines. Decides only whether they are equal.
 import type { Recording } from './recording.js';
 
 const maxDifferences = 5;
 const maxLines = 6;
 
-/** @returns lines for people; none when all is the same */
+/** @returns lines for people; empty when all recordings are equal */
 export function differencesOf(a: readonly Recording[], b: readonly Recording[]): readonly string[] {
   const found: string[][] = [];
   for (let index = 0; index < Math.max(a.length, b.length); index += 1) {
     const [one, other] = [a[index], b[index]];
     if (one?.title === other?.title && one?.text === other?.text) continue;
     found.push([`  #${index + 1} ${one?.title ?? '(nothing)'}`, ...linesOf(one, other)]);
-    // What follows a missing recording is all shifted, and says nothing.
+    // Everything after a missing recording is shifted, so its differences mean nothing.
     if (one?.title !== other?.title) break;
   }
   const more = found.length - maxDifferences;
@@ -41,7 +41,7 @@ function cut(side: string, lines: readonly string[], against: string | undefined
     : shown;
 }
 
-/** Of a long line what lies around its first difference. */
+/** The part of a long line around its first difference. */
 function around(line: string, against: string | undefined): string {
   const width = 240;
   if (line.length <= width) return line;

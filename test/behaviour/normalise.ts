@@ -1,31 +1,31 @@
-// What may differ between two runs of one story, and gets one word in both: process ids, durations, ports, paths of this
-// run, the room on the disk. Keys, signatures, digests and random names are the same bytes in both (pinned-process.ts) and
-// are left alone. A time is said from the start of the story, so that a life that became longer is seen.
+// Replaces what may differ between two runs of one scenario by a placeholder: process ids, durations, ports, paths of this
+// run, free disk space. Keys, signatures, digests and random names have equal bytes in both runs (pinned-process.ts) and stay.
+// Times become offsets from the start of the scenario, so that a longer validity period is a difference.
 
 export interface Surroundings {
-  /** What is replaced as it stands, by its word: directories and ports. */
-  readonly words: readonly (readonly [text: string, word: string])[];
-  /** Epoch milliseconds at the start of the story. */
+  /** Texts with their placeholders: directories and ports. */
+  readonly placeholders: readonly (readonly [text: string, placeholder: string])[];
+  /** Epoch milliseconds at the start of the scenario. */
   readonly startMs: number;
 }
 
-/** Times within this long after the start are those of the story itself. */
-const storyMs = 3_600_000;
+/** Times up to this offset from the start are times of the scenario itself. */
+const scenarioMs = 3_600_000;
 
 const rules: readonly (readonly [RegExp, string])[] = [
   [/("(?:[a-zA-Z]*[dD]urationMs|ageMs|elapsedMs|tookMs|responseTime)":)\d+(?:\.\d+)?/g, '$1"DURATION"'],
   [/\b(in|after|took) \d+(?:\.\d+)? (?:ms|s)\b/g, '$1 DURATION'],
   [/\b\d+(?:\.\d+)? (?:s|ms) (ago|behind|ahead of)\b/g, 'DURATION $1'],
-  // Where in the code an error of the log was made.
+  // The place in the code where a logged error was created.
   [/("stack":)"(?:[^"\\]|\\.)*"/g, '$1"STACK"'],
-  // Decimals are measured; what is configured is whole.
+  // Decimal durations are measured; configured durations are integers.
   [/\b\d+\.\d+ (?:s|ms)\b/g, 'DURATION'],
-  // A process as the agent knows it again: boot, pid, start.
+  // The identity of a process: boot, pid, start.
   [/\b[0-9a-f]{8}:\d+@\d+/g, 'PROCESS'],
   [/\b(Date|Last-Modified): [A-Z][a-z]{2}, .*/gi, '$1: TIME'],
-  // Temporary names that the system gives.
+  // Temporary names from the system.
   [/\b(writ-demo-|hook-)\w{6}\b/g, '$1NAME'],
-  // Of the demo, which asks the system for a port.
+  // The port of the demo, which the system chooses.
   [/(\bDNS_PORT=| -p )\d{5}\b/g, '$1PORT'],
   [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],
   [/("retryInMs":)[\d.e-]+/g, '$1"DURATION"'],
@@ -36,12 +36,12 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/("(?:free|freeBytes|heapUsed|rss)":)\d+/g, '$1"ROOM"'],
 ];
 
-/** Gives back the text with one word for everything that varies. */
+/** Returns the text with a placeholder for everything that varies. */
 export type Normaliser = (text: string) => string;
 
-/** @returns one for all texts of a story, in their order: cycles are counted as they are first named */
-export function createNormaliser({ words, startMs }: Surroundings): Normaliser {
-  const longestFirst = [...words].sort(([a], [b]) => b.length - a.length);
+/** @returns a normaliser for all texts of a scenario, in order: cycles are numbered at their first occurrence */
+export function createNormaliser({ placeholders, startMs }: Surroundings): Normaliser {
+  const longestFirst = [...placeholders].sort(([a], [b]) => b.length - a.length);
   const cycles = new Map<string, string>();
   const cycleName = (id: string): string => {
     const name = cycles.get(id) ?? `c-${cycles.size + 1}`;
@@ -49,24 +49,27 @@ export function createNormaliser({ words, startMs }: Surroundings): Normaliser {
     return name;
   };
   return (text) => {
-    const placed = longestFirst.reduce((rest, [word, name]) => rest.replaceAll(word, name), text);
+    const placed = longestFirst.reduce(
+      (rest, [placeholder, name]) => rest.replaceAll(placeholder, name),
+      text,
+    );
     const timed = normaliseTimes(placed, startMs).replace(/\bc-[0-9a-f]{8}\b/g, cycleName);
-    return rules.reduce((rest, [pattern, word]) => rest.replace(pattern, word), timed);
+    return rules.reduce((rest, [pattern, placeholder]) => rest.replace(pattern, placeholder), timed);
   };
 }
 
 function normaliseTimes(text: string, startMs: number): string {
-  const said = (ms: number, whole: string): string => sinceStart(ms - startMs) ?? whole;
+  const withOffset = (ms: number, match: string): string => sinceStart(ms - startMs) ?? match;
   return text
-    .replace(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (whole) => said(Date.parse(whole), whole))
-    .replace(/(?<![\w.])1[6-9]\d{11}(?![\w.])/g, (whole) => said(Number(whole), whole))
-    .replace(/(?<![\w.])1[6-9]\d{8}(?![\w.])/g, (whole) => said(Number(whole) * 1000, whole));
+    .replace(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (match) => withOffset(Date.parse(match), match))
+    .replace(/(?<![\w.])1[6-9]\d{11}(?![\w.])/g, (match) => withOffset(Number(match), match))
+    .replace(/(?<![\w.])1[6-9]\d{8}(?![\w.])/g, (match) => withOffset(Number(match) * 1000, match));
 }
 
-/** @returns nothing for a time that has nothing to do with the story */
+/** @returns undefined for a time that is unrelated to the scenario */
 function sinceStart(offsetMs: number): string | undefined {
   const days = Math.floor(offsetMs / 86_400_000);
   if (Number.isNaN(offsetMs) || days < -1000 || days > 20_000) return undefined;
-  if (offsetMs >= -1000 && offsetMs < storyMs) return 'NOW';
-  return `NOW+${Math.floor(offsetMs / storyMs)}h`;
+  if (offsetMs >= -1000 && offsetMs < scenarioMs) return 'NOW';
+  return `NOW+${Math.floor(offsetMs / scenarioMs)}h`;
 }

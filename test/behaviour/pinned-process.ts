@@ -1,6 +1,6 @@
-// Loaded into every recorded `node` before the program of Writ (`node --import`): stops its wall clock at the moment that
-// the story says, and takes random bytes from a counter, so that keys, signatures, digests and times are the same bytes
-// for both checkouts. Never touches the monotonic clock or timers: deadlines and pauses pass as ever.
+// Loaded into every recorded `node` before Writ's program (`node --import`): stops its wall clock at the scenario's moment,
+// and takes random bytes from a counter, so that keys, signatures, digests and times have equal bytes for both checkouts. Does
+// not change the monotonic clock or timers, so deadlines and pauses take real time.
 import crypto from 'node:crypto';
 import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
@@ -21,7 +21,7 @@ function stopTheClock(): void {
     apply: () => new RealDate(nowMs).toString(),
   });
   RealDate.now = () => nowMs;
-  // Node itself writes the Date of an answer, from a clock of its own: what is there already it leaves.
+  // Node writes the Date header from its own clock, unless the response has one already.
   const emit = http.Server.prototype.emit;
   const withDate = function (this: http.Server, ...event: readonly unknown[]): boolean {
     const response = event[2];
@@ -32,7 +32,7 @@ function stopTheClock(): void {
   http.Server.prototype.emit = withDate as typeof emit;
 }
 
-/** Bytes of one length come from a row of their own: whoever asks for others in between does not move them. */
+/** Random bytes of each length have their own sequence, so that requests of other lengths do not shift it. */
 function countInsteadOfRandom(): void {
   const counts = new Map<number, number>();
   const bytesOf = (size: number): Buffer => {

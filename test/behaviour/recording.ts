@@ -1,16 +1,16 @@
-// What one story left behind, as texts in their order, normalised. Owns how a recording reads; never compares.
+// Reads the recordings of one scenario as normalised texts, in order. Owns the format of a recording; does not compare.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createNormaliser, type Normaliser, type Surroundings } from './normalise.js';
 import { renderTree } from './render-tree.js';
 
-/** One command, question or look. */
+/** The recording of one command, request or directory. */
 export interface Recording {
   readonly title: string;
   readonly text: string;
 }
 
-/** @param records the directory that the story wrote into */
+/** @param records the directory with the recordings of the scenario */
 export function readRecordings(records: string, surroundings: Surroundings): readonly Recording[] {
   const normalise = createNormaliser(surroundings);
   return readdirSync(records)
@@ -33,7 +33,7 @@ function recordingOf(stem: string, normalise: Normaliser): Recording {
   };
 }
 
-/** Writes them as one file to read. */
+/** Writes all recordings to one readable file. */
 export function writeRecordings(directory: string, name: string, recordings: readonly Recording[]): void {
   mkdirSync(directory, { recursive: true });
   const text = recordings.map((one) => `=== ${one.title}\n${one.text}`).join('\n');

@@ -1,5 +1,5 @@
-// A directory as text: each entry with its mode, its link, its size, and what is in it. Files that only Writ itself reads
-// are named and not read; their content may change with a version, what they cause may not.
+// Renders a directory as text: each entry with its mode, link target, size and content. Lists private files of Writ without
+// their content, which may change between versions; its effects may not.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const privateFiles = /(?:^|\/)(?:lock|\.lock|ledger[^/]*|journal[^/]*|history[^/
 const isText = /\.(?:json|jsonl|yaml|yml|rpz|txt|pub|proposal|prom|conf)$/;
 const maxTextBytes = 100_000;
 
-/** @returns one line an entry, with contents indented below it, in the order of names */
+/** @returns a line for each entry, with its content indented below, sorted by name */
 export function renderTree(directory: string): string {
   const lines: string[] = [];
   visit(directory, '.', lines);

@@ -1,4 +1,4 @@
-# The walk of README.md, its commands in its order; ports are those of the story, and where there is no kresd the lines
+# The walk of README.md, its commands in its order; ports are those of the scenario, and where there is no kresd the lines
 # with it are left out. Whoever changes the walk there changes it here.
 # form: human
 rm -rf repo keys access dns-edge

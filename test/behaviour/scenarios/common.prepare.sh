@@ -1,4 +1,4 @@
-# Keys of everybody, and a repository with two bundles: what every story starts from.
+# The keys of every role, and a repository with two bundles: the initial state of every scenario.
 q() { "$@"; test "$(cat "$record.exit")" = 0 || { cat "$record.stderr" >&2; exit 8; }; }
 FORM=human
 q writ init --repository repo --keys keys --no-passphrase --name anna --name ben --name carol

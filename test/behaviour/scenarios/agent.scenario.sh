@@ -95,12 +95,12 @@ ask "$socket" 2 <<<"$greeting
 ask "$socket" 0 <<<"$greeting
 {\"type\":\"history\",\"limit\":2}"
 ask "$socket" 0 <<<"$greeting
-{\"type\":\"pull\",\"force\":false,\"by\":\"story\"}"
+{\"type\":\"pull\",\"force\":false,\"by\":\"scenario\"}"
 ask "$socket" 0 <<<"$greeting
-{\"type\":\"resume\",\"by\":\"story\"}"
+{\"type\":\"resume\",\"by\":\"scenario\"}"
 for request in '{"type":"pull"}' '{"type":"history","limit":0}' '{"type":"history","limit":1001}' '{"type":"nonsense"}' \
-  '{"type":"rollback","by":"story","generation":-1}' '{"type":"rollback","by":"story","generation":99}' \
-  '{"type":"pause","by":"story","reason":""}' '{"type":"verify"}' '{}' '[]' 'nonsense' '' '{"type":"status","more":1}'; do
+  '{"type":"rollback","by":"scenario","generation":-1}' '{"type":"rollback","by":"scenario","generation":99}' \
+  '{"type":"pause","by":"scenario","reason":""}' '{"type":"verify"}' '{}' '[]' 'nonsense' '' '{"type":"status","more":1}'; do
   ask "$socket" 2 <<<"$greeting
 $request"
 done

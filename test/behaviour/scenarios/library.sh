@@ -1,4 +1,4 @@
-# What every story calls. A recording is a number, and files of that number: its title, what came out, how it ended, or
+# Functions of every scenario. A recording is a number, and files of that number: its title, what came out, how it ended, or
 # a tree as it lay there. The clock of Writ is one second further at each command, and stands still during it.
 set -u
 recorded=0 second=0
@@ -13,7 +13,7 @@ next() {
   printf '%s\n' "$*" >"$record.title"
 }
 
-# pinned ARGUMENTS: node with the clock and the random bytes of this moment of the story.
+# pinned ARGUMENTS: node with the clock and the random bytes of this moment of the scenario.
 pinned() {
   BEHAVIOUR_NOW_MS=$((START_MS + second * 1000)) BEHAVIOUR_SEED=$second \
     exec "$NODE" --disable-warning=ExperimentalWarning --import "$TOOLS/pinned-process.js" "$@"
@@ -93,7 +93,7 @@ both() {
 # get ARGUMENTS: an answer over HTTP with its header.
 get() { run curl -s -i --path-as-is "$@"; }
 
-# look DIRECTORY: records all that lies in it, with modes; contents are read when the story is over.
+# look DIRECTORY: records every file in it, with modes; contents are read at the end of the scenario.
 look() {
   next "look at $1"
   cp -a "$1" "$record.tree" 2>"$record.stderr"
@@ -106,7 +106,7 @@ ask() {
   echo $? >"$record.exit"
 }
 
-host_config() { # host_config LINES: agent.yaml of a host that follows the repository of the story
+host_config() { # host_config LINES: agent.yaml of a host that follows the repository of the scenario
   cat >agent.yaml <<END
 repository: file://$W/repo
 root: $W/repo/metadata/1.root.json
@@ -124,7 +124,7 @@ publish() { # publish REVISION SOURCE BUNDLE
   writ publish "$2" --repository repo --keys keys --bundle "$3" --revision "$1"
 }
 
-# What still runs when a story breaks off says why.
+# Reports the command that still runs when a scenario ends early.
 end_all() {
   for name in "${!pids[@]}"; do stop "$name" KILL; done
 }
