@@ -5,7 +5,7 @@ import type { FetchedReleases } from './fetch-and-stage.js';
 import { countBytesToFetch } from './fetch-strategy.js';
 
 /**
- * @returns as `access prod 6 -> 7 (v1.2), dns prod 3 stays [BUNDLE_HELD]`: each bundle with its old and new serial, or
+ * @returns as `access prod 6 -> 7 (v1.2), dns prod 3 stays [CHECK_FAILED]`: each bundle with its old and new serial, or
  * its error code
  */
 export function formatSelections(selections: readonly Selection[]): string {

@@ -53,7 +53,7 @@ export function hostHistoryCsvAddress(key: string): string {
 
 /**
  * @returns the path of the audit page
- * @param before the entry number that the page ends before; undefined: the newest entries
+ * @param before the id of an entry; the page has the entries before it; undefined: the newest entries
  */
 export function logAddress(before?: number): string {
   return before === undefined ? '/log' : `/log?${query({ before: String(before) })}`;

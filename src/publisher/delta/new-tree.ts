@@ -27,7 +27,7 @@ export interface NewTree extends DeltaRelease {
 
 /**
  * @returns the tree. `open` reads a file from memory, or from SOURCE.
- * A file that changed since it was packed makes the read fail with SOURCE_CHANGED.
+ * A file that changed since it was packed makes the read fail with SOURCE_REFUSED.
  */
 export function treeOfSource(tree: PackedTree): NewTree {
   const { manifest, manifestBytes, manifestDigest, contents, source, place } = tree;
