@@ -1,5 +1,5 @@
-// The pages that the cells are played from, held to the code: every daemon has its page and its row, every configuration on
-// them is one that the agent takes, and what CI must install is said.
+// The pages that the cells use: every daemon has its page and its row, the agent accepts every configuration on them, and the
+// packages that CI must install are listed.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,19 +16,19 @@ const read = (path: string): string => readFileSync(join(projectRoot, path), 'ut
 const names = daemons.map(({ name }) => name);
 
 describe('docs/daemons', () => {
-  it('has a page for each daemon that is tried, and no other', () => {
+  it('has a page for each tested daemon, and no other', () => {
     const pages = readdirSync(join(projectRoot, 'docs/daemons')).map((name) => name.slice(0, -'.md'.length));
     assert.deepEqual(pages.sort(), [...names, 'README'].sort());
   });
 
-  it('has each of them in its index', () => {
+  it('lists each page in its index', () => {
     const listed = [...read('docs/daemons/README.md').matchAll(/\]\(([a-z0-9-]+)\.md\)/g)].map(
       ([, name]) => name,
     );
     assert.deepEqual([...new Set(listed)].sort(), [...names].sort());
   });
 
-  it('has one order on every page', () => {
+  it('has the same order on every page', () => {
     const order = ['Check', 'Notify', 'Probe', 'Unreachable', 'Its own answer'];
     for (const name of names) {
       const parts = [...read(`docs/daemons/${name}.md`).matchAll(/^- \*\*(.+?)\*\*/gm)].map(
@@ -50,7 +50,7 @@ describe('docs/daemons', () => {
   });
 
   for (const { name } of daemons) {
-    it(`has a configuration that the agent takes without a warning: ${name}`, () => {
+    it(`has a configuration that the agent accepts without a warning: ${name}`, () => {
       using dir = tempDir();
       const config = dir.join('agent.yaml');
       writeFileSync(
@@ -66,7 +66,7 @@ describe('docs/truth.md', () => {
   const recorded = readTable(read('docs/truth.md'));
   const cells = names.flatMap((name) => cases.map((one) => `${name}:${one.name}`));
 
-  it('has every cell, each of which was played', () => {
+  it('has every cell, each with a result', () => {
     assert.deepEqual([...recorded.keys()].sort(), [...cells].sort());
     assert.deepEqual(
       [...recorded].filter(([, verdict]) => verdict === '?'),
@@ -74,7 +74,7 @@ describe('docs/truth.md', () => {
     );
   });
 
-  it('has in each page of a daemon the row that it has itself', () => {
+  it('has the same row as each page of a daemon', () => {
     for (const name of names) {
       for (const [cell, verdict] of readTable(read(`docs/daemons/${name}.md`))) {
         assert.equal(verdict, recorded.get(cell), cell);
@@ -82,7 +82,7 @@ describe('docs/truth.md', () => {
     }
   });
 
-  it("has the result of each daemon whose page names its unit, under Debian's own units", () => {
+  it("has the result of each daemon with a unit on its page, under Debian's own units", () => {
     const part = /<!-- units -->([\s\S]*?)<!-- \/units -->/.exec(read('docs/truth.md'))?.[1] ?? '';
     const [head = [], , ...rows] = part
       .split('\n')
@@ -104,7 +104,7 @@ describe('docs/truth.md', () => {
     }
   });
 
-  it('names the cases that every run plays, and those that wait', () => {
+  it('names the cases of every run, and the slow ones', () => {
     assert.deepEqual(
       [...always, ...slow].filter((one) => !cases.some(({ name }) => name === one)),
       [],

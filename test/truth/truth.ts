@@ -1,4 +1,4 @@
-// `npm run truth`: plays cells of daemon and case with the real daemons, holds Writ's word to what they serve, and either
+// `npm run truth` runs cells of daemon and case with the real daemons, compares Writ's report with what they serve, and either
 // writes docs/truth.md (`--all`, or some with `--record`) or compares with it. Owns arguments, order and exit code.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,11 +28,11 @@ import {
 } from './rules/page.js';
 import { makeStock, newPlace, type RunOptions, runCell } from './stage/run-cell.js';
 
-/** Most of a cell is waiting for a daemon. */
+/** Cells at a time; a cell mostly waits for a daemon. */
 const atOnce = 4;
 const page = join(projectRoot, 'docs/truth.md');
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
-// A reader that closes early (`npm run truth | head`) has what it wanted; daemons end with us.
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+// A reader that closes early (`npm run truth | head`) ends the run; daemons end with this process.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const { values: flags, positionals: named } = parseArgs({
@@ -42,7 +42,7 @@ const { values: flags, positionals: named } = parseArgs({
   },
   allowPositionals: true,
 });
-if (flags.packages) say(packages().join('\n'));
+if (flags.packages) print(packages().join('\n'));
 else {
   process.on('exit', killAll);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
@@ -50,7 +50,7 @@ else {
 }
 
 function packages(): readonly string[] {
-  // The sandbox of checks and probes.
+  // For the sandbox of checks and probes.
   return [...new Set(['bubblewrap', ...daemons.flatMap((one) => one.packages)])].sort();
 }
 
@@ -58,31 +58,31 @@ async function run(): Promise<number> {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
   const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
   const asked = (['all', 'record', 'whole'] as const).flatMap((one) => (flags[one] ? [`--${one}`] : []));
-  const { cells: wanted, record } = choose(names, { given: [...named, ...asked], always, commit });
+  const { cells: wanted, shouldRecord } = choose(names, { given: [...named, ...asked], always, commit });
   const missing = daemons.filter(
     (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
   );
-  for (const one of missing) say(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
+  for (const one of missing) print(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
   if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
   const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
   const recorded = readTable(readFileSync(page, 'utf8'));
   const busy = Number(flags.busy ?? 0);
   if (!Number.isInteger(busy)) throw new Error(`--busy is no number: ${flags.busy}`);
   keepBusy(busy);
-  const before = busy > 0 ? 'busy' : record === 'yes' ? 'nothing' : recorded;
+  const before = busy > 0 ? 'busy' : shouldRecord ? 'nothing' : recorded;
   const played = await playAll(here, before, flags.all || before === 'nothing' ? 'real' : 'quick');
-  if (record === 'yes') {
+  if (shouldRecord) {
     if (busy > 0)
       writeParts(page, { busy: drawBusy(played, { recorded, busy, processors: availableParallelism() }) });
     else writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
   }
   const wrong = wrongOf(played, before);
-  for (const line of wrong) say(`✖ ${line}`);
-  say(`${played.length} cells, ${wrong.length} of them wrong`);
+  for (const line of wrong) print(`✖ ${line}`);
+  print(`${played.length} cells, ${wrong.length} of them wrong`);
   return wrong.length === 0 ? 0 : 1;
 }
 
-/** What cells are held to: the page, nothing where they are what is recorded, or no more than what must always hold. */
+/** The expected verdicts: the page, nothing for a run that records, or only the rules that always hold. */
 type Before = Recorded | 'nothing' | 'busy';
 
 function wrongOf(cells: readonly Cell[], before: Before): readonly string[] {
@@ -95,12 +95,15 @@ function isHere({ programs }: Daemon): boolean {
   return programs.every((program) => folders.some((folder) => existsSync(join(folder, program))));
 }
 
-/** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
+/**
+ * Runs a wrong cell a second time, alone, because a busy machine may have been too slow to respond. Reports both
+ * results.
+ */
 async function playAll(names: readonly string[], before: Before, pace: Pace): Promise<readonly Cell[]> {
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
   const played = new Map<string, Cell>();
-  // The slow ones first: the others fill the time that those wait.
+  // Slow cells first, so that the others run while they wait.
   const isSlow = (name: string): boolean => slow.includes(caseOf(name));
   const left = [...names.filter(isSlow), ...names.filter((name) => !isSlow(name))];
   const work = async (): Promise<void> => {
@@ -114,7 +117,7 @@ async function playAll(names: readonly string[], before: Before, pace: Pace): Pr
       wrongOf([...played.values()], before).some((one) => one.startsWith(`${name}: `)),
     ),
   );
-  if (left.length > 0) say(`again, alone: ${left.join(', ')}`);
+  if (left.length > 0) print(`again, alone: ${left.join(', ')}`);
   await work();
   rmSync(place, { recursive: true, force: true });
   return names.flatMap((name) => played.get(name) ?? []);
@@ -132,11 +135,11 @@ async function play(name: string, options: Pick<RunOptions, 'stock' | 'pace'>): 
     },
   );
   const seconds = ((Date.now() - begunMs) / 1000).toFixed(1);
-  say(`${cellName(cell)} ${cell.verdict} (${seconds} s) ${cell.text}`);
+  print(`${cellName(cell)} ${cell.verdict} (${seconds} s) ${cell.text}`);
   return cell;
 }
 
-/** The table of all, and in each page of a daemon its own row. */
+/** Writes the table of all cells, and its row on each page of a daemon. */
 function writePage(cells: readonly Cell[]): void {
   const columns = cases.map(({ name }) => name);
   const what = cases.map((one) => `| ${one.name} | ${one.what} |`);

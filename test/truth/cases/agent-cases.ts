@@ -1,40 +1,41 @@
-// An agent runs, nothing is published, and something happens to the daemon: what Writ finds by itself, and when.
-import { wordOf } from '../rules/judge.js';
-import type { Case, Look, Scene } from './case.js';
+// Cases with a running agent and without a publish: an event changes the daemon, and the agent must find it in time.
+import { reportedStateOf } from '../rules/judge.js';
+import type { Case, Observation, Scene } from './case.js';
 import { noProcess, servedBy, settle } from './scene.js';
 
 interface Patience {
-  /** So long its word may be better than the truth. */
+  /** For this time the reported state may be better than the real one. */
   readonly inTimeMs: number;
-  /** How much later it is found is said all the same. */
+  /** The time in which a late report is still recorded with its delay. */
   readonly maxMs: number;
 }
 
-/** Of what an agent sees by itself, without a probe. */
+/** For events that an agent finds without a probe. */
 const usual: Patience = { inTimeMs: 60_000, maxMs: 100_000 };
-const lookEveryMs = 1000;
+const queryEveryMs = 1000;
 
 /**
- * Asks a host whose agent runs until it says that all is confirmed, or that something is wrong, and then the daemon.
- * @returns what it said when the time was over, or before
+ * Queries a host with a running agent until it reports the expected state, then queries the daemon.
+ * @returns the report at the end of the time, or before
  */
-async function heard(
+async function queryUntil(
   { host, instance, pause }: Scene,
   what: string,
-  word: 'confirmed' | 'trouble',
+  expected: 'confirmed' | 'trouble',
   { inTimeMs, maxMs }: Patience = usual,
-): Promise<Look> {
+): Promise<Observation> {
   const begunMs = Date.now();
   const tookMs = (): number => Date.now() - begunMs;
-  let inTime = await host.hear();
+  let inTime = await host.query();
   let now = inTime;
-  while (wordOf(now) !== word && tookMs() < maxMs) {
-    await pause(lookEveryMs);
-    now = await host.hear();
+  while (reportedStateOf(now) !== expected && tookMs() < maxMs) {
+    await pause(queryEveryMs);
+    now = await host.query();
     if (tookMs() <= inTimeMs) inTime = now;
   }
   const afterMs = tookMs();
-  const late = wordOf(now) === word ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
+  const late =
+    reportedStateOf(now) === expected ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
   const found = afterMs <= inTimeMs ? 'said in time' : late;
   return {
     what: `${what} (${found})`,
@@ -53,11 +54,11 @@ export const agentCases: readonly Case[] = [
     play: async (scene) => {
       await settle(scene);
       await using _agent = await scene.host.agent();
-      await heard(scene, 'running', 'confirmed');
+      await queryUntil(scene, 'running', 'confirmed');
       await scene.instance.kill();
-      const dead = await heard(scene, 'while it is dead', 'trouble');
+      const dead = await queryUntil(scene, 'while it is dead', 'trouble');
       await scene.instance.start();
-      return [dead, await heard(scene, 'after it came back', 'confirmed')];
+      return [dead, await queryUntil(scene, 'after it came back', 'confirmed')];
     },
   },
   {
@@ -69,14 +70,14 @@ export const agentCases: readonly Case[] = [
       const { daemon, instance, repeat } = scene;
       await settle(scene);
       await using _agent = await scene.host.agent();
-      await heard(scene, 'running', 'confirmed');
+      await queryUntil(scene, 'running', 'confirmed');
       if (typeof daemon.empty === 'function') await daemon.empty(instance);
       const inTimeMs = repeat.everyMs + 30_000;
-      const seen = await heard(scene, 'emptied', 'trouble', { inTimeMs, maxMs: inTimeMs + 30_000 });
-      if (repeat.restores === 'no' || wordOf(seen.answers) !== 'trouble') return [seen];
-      // Three wrong answers, the notification, and one that is right.
+      const seen = await queryUntil(scene, 'emptied', 'trouble', { inTimeMs, maxMs: inTimeMs + 30_000 });
+      if (!repeat.canRestore || reportedStateOf(seen.answers) !== 'trouble') return [seen];
+      // Three failed probes, the notification, and one successful probe.
       const maxMs = 4 * repeat.everyMs + 60_000;
-      return [seen, await heard(scene, 'notified again', 'confirmed', { inTimeMs: maxMs, maxMs })];
+      return [seen, await queryUntil(scene, 'notified again', 'confirmed', { inTimeMs: maxMs, maxMs })];
     },
   },
 ];

@@ -1,33 +1,33 @@
-// What a case is: its column of the page, and what is seen at each look. Owns the shape alone.
+// The shape of a case: its column of the page, and what is recorded at each observation.
 import type { Daemon, Instance, Stage } from '../parts/daemon.js';
 import type { Repeat } from '../rules/recipe.js';
 import type { Answers, Judge, TruthHost } from '../stage/host.js';
 
-export interface Look {
+export interface Observation {
   readonly what: string;
   readonly release: 'good' | 'bad';
   readonly answers: Answers;
   readonly served: string | undefined;
 }
 
-/** One daemon and one host, before anything was published. */
+/** One daemon and one host, before any publish. */
 export interface Scene {
   readonly daemon: Daemon;
   readonly stage: Stage;
   readonly instance: Instance;
   readonly host: TruthHost;
   readonly repeat: Repeat;
-  /** Resolves after so many milliseconds of the real daemon's time. */
+  /** Waits for this time of the real daemon, in milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
 export interface Case {
   readonly name: string;
-  /** One line for the reader of the page. */
+  /** A line that describes the case on the page. */
   readonly what: string;
-  /** What of the page is left out. */
+  /** The parts of the page's configuration that the case omits. */
   readonly without: readonly Judge[];
-  /** Why this case cannot be played with this daemon. */
+  /** The reason why the case cannot run with this daemon; undefined when it can. */
   readonly never?: (daemon: Daemon, agent: string) => string | undefined;
-  readonly play: (scene: Scene) => Promise<readonly Look[]>;
+  readonly play: (scene: Scene) => Promise<readonly Observation[]>;
 }

@@ -1,4 +1,4 @@
-// The cases in the order of the page's columns, and which of them a run of CI plays.
+// The cases in the order of the page's columns, and those that each CI run includes.
 import { agentCases } from './agent-cases.js';
 import type { Case } from './case.js';
 import { outageCases } from './outage-cases.js';
@@ -6,8 +6,8 @@ import { releaseCases, rollbackCases } from './release-cases.js';
 
 export const cases: readonly Case[] = [...releaseCases, ...outageCases, ...rollbackCases, ...agentCases];
 
-/** Those that every run of CI plays with every daemon. */
+/** The cases that every CI run includes for every daemon. */
 export const always: readonly string[] = ['good', 'refused', 'dead before', 'absent', 'killed'];
 
-/** Those in which an agent runs: with its real intervals they take minutes. */
+/** The cases with a running agent, which take minutes with real intervals. */
 export const slow: readonly string[] = ['killed', 'emptied'];

@@ -1,8 +1,8 @@
-// The daemon is dead, stopped, slow or not there yet when a release comes, or between two looks.
+// The daemon is dead, stopped, slow or not started yet at a release, or between two observations.
 import type { Case } from './case.js';
-import { look, noProcess, publish, settle } from './scene.js';
+import { noProcess, observe, publish, settle } from './scene.js';
 
-/** Longer than an answer takes, shorter than any `timeout` of the pages. */
+/** Longer than a response takes, shorter than any `timeout` of the pages. */
 const slowMs = 2500;
 
 export const outageCases: readonly Case[] = [
@@ -15,7 +15,7 @@ export const outageCases: readonly Case[] = [
       await settle(scene);
       await scene.instance.kill();
       await publish(scene, 'v2');
-      return [await look(scene, 'while it is dead')];
+      return [await observe(scene, 'while it is dead')];
     },
   },
   {
@@ -28,7 +28,7 @@ export const outageCases: readonly Case[] = [
       await publish(scene, 'v2');
       await scene.host.ask('pull');
       await scene.instance.kill();
-      return [await look(scene, 'next pull')];
+      return [await observe(scene, 'next pull')];
     },
   },
   {
@@ -42,7 +42,7 @@ export const outageCases: readonly Case[] = [
       await publish(scene, 'v2');
       instance.stopAndGo('SIGSTOP');
       const onReset = (): void => void pause(slowMs).then(() => instance.stopAndGo('SIGCONT'));
-      return [await look(scene, 'after the pull', { onReset })];
+      return [await observe(scene, 'after the pull', { onReset })];
     },
   },
   {
@@ -55,9 +55,9 @@ export const outageCases: readonly Case[] = [
       await settle(scene);
       await publish(scene, 'v2');
       instance.stopAndGo('SIGSTOP');
-      const stopped = await look(scene, 'while it is stopped');
+      const stopped = await observe(scene, 'while it is stopped');
       instance.stopAndGo('SIGCONT');
-      return [stopped, await look(scene, 'next pull after it goes on')];
+      return [stopped, await observe(scene, 'next pull after it goes on')];
     },
   },
   {
@@ -67,9 +67,9 @@ export const outageCases: readonly Case[] = [
     never: noProcess,
     play: async (scene) => {
       await publish(scene, 'v1');
-      const absent = await look(scene, 'before it is there');
+      const absent = await observe(scene, 'before it is there');
       await scene.instance.start();
-      return [absent, await look(scene, 'next pull after it came')];
+      return [absent, await observe(scene, 'next pull after it came')];
     },
   },
   {
@@ -83,7 +83,7 @@ export const outageCases: readonly Case[] = [
       await publish(scene, 'v2');
       await scene.host.ask('pull');
       await scene.instance.start();
-      return [await look(scene, 'next pull after it came back')];
+      return [await observe(scene, 'next pull after it came back')];
     },
   },
   {
@@ -95,7 +95,7 @@ export const outageCases: readonly Case[] = [
       await settle(scene);
       await scene.instance.kill();
       await scene.instance.start();
-      return [await look(scene, 'next pull')];
+      return [await observe(scene, 'next pull')];
     },
   },
 ];

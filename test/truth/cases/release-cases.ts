@@ -1,12 +1,12 @@
-// What is published while the daemon lives: a good release, a broken one that somebody judges or nobody, and the way back.
-import type { Case, Look, Scene } from './case.js';
-import { look, publish, settle } from './scene.js';
+// Releases while the daemon runs: a good one, a broken one with and without a check, and a rollback.
+import type { Case, Observation, Scene } from './case.js';
+import { observe, publish, settle } from './scene.js';
 
-async function refused(scene: Scene, kind: 'bad' | 'half'): Promise<readonly Look[]> {
+async function refused(scene: Scene, kind: 'bad' | 'half'): Promise<readonly Observation[]> {
   await settle(scene);
   await publish(scene, 'v2', kind);
-  const first = await look(scene, 'after the pull', { release: 'bad' });
-  return [first, await look(scene, 'next pull', { release: 'bad' })];
+  const first = await observe(scene, 'after the pull', { release: 'bad' });
+  return [first, await observe(scene, 'next pull', { release: 'bad' })];
 }
 
 export const releaseCases: readonly Case[] = [
@@ -17,7 +17,7 @@ export const releaseCases: readonly Case[] = [
     play: async (scene) => {
       await settle(scene);
       await publish(scene, 'v2');
-      return [await look(scene, 'after the pull')];
+      return [await observe(scene, 'after the pull')];
     },
   },
   {
@@ -59,7 +59,7 @@ export const rollbackCases: readonly Case[] = [
       await publish(scene, 'v2', 'bad');
       await scene.host.ask('pull');
       await publish(scene, 'v1');
-      return [await look(scene, 'after the pull'), await look(scene, 'next pull')];
+      return [await observe(scene, 'after the pull'), await observe(scene, 'next pull')];
     },
   },
   {
@@ -72,8 +72,8 @@ export const rollbackCases: readonly Case[] = [
         await publish(scene, version);
         await scene.host.ask('pull');
       }
-      const first = await look(scene, 'after the first', { command: 'rollback' });
-      return [first, await look(scene, 'after the second', { command: 'rollback' })];
+      const first = await observe(scene, 'after the first', { command: 'rollback' });
+      return [first, await observe(scene, 'after the second', { command: 'rollback' })];
     },
   },
 ];

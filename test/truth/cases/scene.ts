@@ -1,8 +1,8 @@
-// What every case is made of: a release is published, a daemon settled on the first one, and both sides are asked. Owns
-// no order of events.
+// The steps of the cases: publish a release, confirm a daemon on the first release, query both sides. Decides no order of
+// events.
 import type { Daemon, Instance, Tree } from '../parts/daemon.js';
 import type { Answers, AskOptions } from '../stage/host.js';
-import type { Look, Scene } from './case.js';
+import type { Observation, Scene } from './case.js';
 
 type Kind = 'good' | 'bad' | 'half';
 
@@ -16,21 +16,23 @@ export async function publish(scene: Scene, version: string, kind: Kind = 'good'
   await scene.host.publish(version, tree(scene, kind, version), scene.daemon.stamps);
 }
 
-interface LookOptions extends AskOptions {
-  readonly release?: Look['release'];
+interface ObservationOptions extends AskOptions {
+  readonly release?: Observation['release'];
   readonly command?: 'pull' | 'rollback';
 }
 
-export async function look(
+export async function observe(
   { host, instance }: Scene,
   what: string,
-  { release = 'good', command = 'pull', ...options }: LookOptions = {},
-): Promise<Look> {
+  { release = 'good', command = 'pull', ...options }: ObservationOptions = {},
+): Promise<Observation> {
   const answers = await host.ask(command, options);
   return { what, release, answers, served: await servedBy(instance, answers) };
 }
 
-/** A daemon on a busy machine may be too slow for whoever asks it: where Writ believes it, it is asked more than once. */
+/**
+ * The number of queries when Writ reports the release as confirmed: a daemon on a busy machine may respond too late.
+ */
 const maxAsked = 4;
 
 export async function servedBy(instance: Instance, answers: Answers): Promise<string | undefined> {
@@ -40,7 +42,7 @@ export async function servedBy(instance: Instance, answers: Answers): Promise<st
   return served;
 }
 
-/** A daemon that serves v1, and is known to. */
+/** Publishes v1 until the daemon serves it and Writ confirms it. */
 export async function settle(scene: Scene): Promise<void> {
   await publish(scene, 'v1');
   const { daemon, instance, host } = scene;
@@ -55,6 +57,6 @@ export async function settle(scene: Scene): Promise<void> {
     throw new Error(`the first release is not served but ${served}: ${JSON.stringify(answers)}`);
 }
 
-/** Why a case of a daemon that stays cannot be played with a program that ends. */
+/** The reason why a case of a running daemon cannot run with a program that exits. */
 export const noProcess = ({ process }: Daemon): string | undefined =>
   process === 'none' ? 'it is a program that ends, not a process that stays' : undefined;

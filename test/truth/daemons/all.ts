@@ -1,4 +1,4 @@
-// All daemons that are tried, in the order of the page.
+// All tested daemons, in the order of the page.
 
 import type { Daemon } from '../parts/daemon.js';
 import { bind } from './bind.js';

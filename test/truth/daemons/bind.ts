@@ -1,8 +1,8 @@
-// BIND 9 with two primary zones, of which one can be broken alone.
+// BIND 9 with two primary zones, of which a release can break only one.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, told } from '../parts/processes.js';
+import { runInGroup, stdoutOf } from '../parts/processes.js';
 import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const bind: Daemon = {
@@ -23,7 +23,7 @@ export const bind: Daemon = {
     ];
     const key = 'key own { algorithm hmac-sha256; secret "c2VjcmV0IG9mIGEgdGVzdCwgbm8gc2VjcmV0IQ=="; };\n';
     const isUp = async (): Promise<boolean> =>
-      existsSync(pidFile) && (await told('rndc', '-c', control, 'status')) !== undefined;
+      existsSync(pidFile) && (await stdoutOf('rndc', '-c', control, 'status')) !== undefined;
     return {
       places: [
         ['/var/lib/writ/policy', policy],
@@ -43,7 +43,7 @@ ${own}`,
         const server = `default-key own; default-server 127.0.0.1; default-port ${controlPort};`;
         writeFileSync(control, `${key}options { ${server} };\n`);
       },
-      ...life({ argv: ['named', '-f', '-g', '-n', '1', '-c', config], log: join(dir, 'log'), isUp }),
+      ...runInGroup({ argv: ['named', '-f', '-g', '-n', '1', '-c', config], log: join(dir, 'log'), isUp }),
       ask: () => askZones(port, 'corp.test', 'lab.test'),
     };
   },

@@ -1,8 +1,8 @@
-// BIRD 2 with two static protocols as policy, each with one route that says the version; nothing of it reaches the kernel.
+// BIRD 2 with two static protocols as policy, each with a route that contains the version; no route reaches the kernel.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, together, told } from '../parts/processes.js';
+import { joinVersions, runInGroup, stdoutOf } from '../parts/processes.js';
 
 function protocols(version: string, between = ''): string {
   const number = version.slice(1);
@@ -27,7 +27,8 @@ export const bird: Daemon = {
   },
   open: ({ dir, policy }) => {
     const [config, socket] = [join(dir, 'bird.conf'), join(dir, 'bird.ctl')];
-    const control = (...args: string[]): Promise<string | undefined> => told('birdc', '-s', socket, ...args);
+    const control = (...args: string[]): Promise<string | undefined> =>
+      stdoutOf('birdc', '-s', socket, ...args);
     const serves = (routes: string, net: string): string | undefined => {
       const number = new RegExp(`${net.replaceAll('.', '\\.')}\\.(\\d+)/32`).exec(routes)?.[1];
       return number === undefined ? undefined : `v${number}`;
@@ -42,7 +43,7 @@ export const bird: Daemon = {
         ['birdc -r', `birdc -r -s ${socket}`],
       ],
       prepare: (own) => writeFileSync(config, `router id 127.0.0.1;\nprotocol device {}\n${own}`),
-      ...life({
+      ...runInGroup({
         argv: ['bird', '-f', '-u', 'bird', '-g', 'bird', '-c', config, '-s', socket],
         log: join(dir, 'log'),
         isUp: async () => existsSync(socket) && (await control('show', 'status')) !== undefined,
@@ -50,7 +51,7 @@ export const bird: Daemon = {
       control,
       ask: async () => {
         const routes = (await control('show', 'route')) ?? '';
-        return together([serves(routes, '192.0.2'), serves(routes, '198.51.100')]);
+        return joinVersions([serves(routes, '192.0.2'), serves(routes, '198.51.100')]);
       },
     };
   },

@@ -1,8 +1,8 @@
-// cf-agent, which is run once behind each swap and writes two files that say the version.
+// cf-agent, which runs once after each swap and writes two files with the version.
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
-import { together } from '../parts/processes.js';
+import { joinVersions } from '../parts/processes.js';
 
 function policy({ dir }: Stage, version: string, lastFile = `${dir}/last`): string {
   const file = (path: string): string =>
@@ -25,7 +25,7 @@ export const cfengine: Daemon = {
   stamps: ['promises.cf'],
   good: (version, stage) => ({ 'promises.cf': policy(stage, version) }),
   bad: (version, stage) => ({ 'promises.cf': `${policy(stage, version)}bundle agent {\n` }),
-  // Promises that fail: no file can be there.
+  // A promise that fails, because no file can exist there.
   half: (version, stage) => ({ 'promises.cf': policy(stage, version, '/proc/nowhere/last') }),
   empty: async (instance) => void (await instance.control?.()),
   open: ({ dir }) => {
@@ -39,7 +39,7 @@ export const cfengine: Daemon = {
       ],
       prepare: () => {
         mkdirSync(join(dir, 'work/bin'), { recursive: true });
-        // It looks for its own programs there, as Debian's package has them.
+        // cf-agent expects its own programs there, as in Debian's package.
         symlinkSync('/usr/bin/cf-promises', join(dir, 'work/bin/cf-promises'));
       },
       start: async () => undefined,
@@ -50,7 +50,7 @@ export const cfengine: Daemon = {
         for (const path of files) rmSync(path);
         return undefined;
       },
-      ask: async () => together(files.map(says)),
+      ask: async () => joinVersions(files.map(says)),
     };
   },
 };

@@ -1,13 +1,14 @@
-// dnsmasq with names from a file of hosts, which it reads again at SIGHUP.
+// dnsmasq with names from a hosts file, which it reads again at SIGHUP.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { dig, life, together } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { dig, joinVersions, runInGroup } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 function hosts(version: string, between = ''): string {
   const address = `192.0.2.${version.slice(1)}`;
-  const line = (name: string): string => `${address} ${name}.corp.test ${stampWord}.${name}.corp.test\n`;
+  const line = (name: string): string =>
+    `${address} ${name}.corp.test ${stampPlaceholder}.${name}.corp.test\n`;
   return `${line('first')}${between}${line('last')}`;
 }
 
@@ -36,12 +37,12 @@ export const dnsmasq: Daemon = {
           config,
           `${own}port=${port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\npid-file=${pidFile}\n`,
         ),
-      ...life({
+      ...runInGroup({
         argv: ['dnsmasq', '--keep-in-foreground', '--log-facility=-', '-C', config],
         log: join(dir, 'log'),
         isUp: async () => existsSync(pidFile) && (await dig(port, 'version.bind', 'TXT')) !== '',
       }),
-      ask: async () => together([await version('first.corp.test'), await version('last.corp.test')]),
+      ask: async () => joinVersions([await version('first.corp.test'), await version('last.corp.test')]),
     };
   },
 };

@@ -1,8 +1,8 @@
-// fail2ban with one jail from the policy, which says the version in how long it looks back; it bans nobody.
+// fail2ban with one jail as policy, with the version in its `findtime`; it bans no address.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
-import { life, told } from '../parts/processes.js';
+import { runInGroup, stdoutOf } from '../parts/processes.js';
 
 function jail({ dir }: Stage, version: string, regex = '^refused <HOST>$'): string {
   return `[site]
@@ -32,7 +32,7 @@ export const fail2ban: Daemon = {
     const [config, socket, pidFile] = [join(dir, 'etc'), join(dir, 'sock'), join(dir, 'fail2ban.pid')];
     const own = ['-c', config, '-s', socket, '-p', pidFile];
     const control = (...args: string[]): Promise<string | undefined> =>
-      told('fail2ban-client', ...own, ...args);
+      stdoutOf('fail2ban-client', ...own, ...args);
     return {
       places: [
         ['/var/lib/writ/policy', policy],
@@ -57,7 +57,7 @@ dbmaxmatches = 10
 `,
         );
       },
-      ...life({
+      ...runInGroup({
         argv: ['fail2ban-server', ...own, '-f', '-x', 'start'],
         log: join(dir, 'out'),
         isUp: async () => existsSync(socket) && (await control('ping'))?.includes('pong') === true,

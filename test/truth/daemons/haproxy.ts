@@ -1,15 +1,15 @@
-// HAProxy as master and worker, whose second configuration file is the policy.
+// HAProxy as master and worker, with the policy as its second configuration file.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
-import { curl, life } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { curl, runInGroup } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 function frontend({ ports: [port] }: Stage, version: string, more = ''): string {
   return `# ${version}
 frontend web
   bind 127.0.0.1:${port}
-${more}  http-request return status 200 content-type text/plain string "${stampWord}"
+${more}  http-request return status 200 content-type text/plain string "${stampPlaceholder}"
 `;
 }
 
@@ -23,7 +23,7 @@ export const haproxy: Daemon = {
   good: (version, stage) => ({ 'policy.cfg': frontend(stage, version) }),
   bad: (version, stage) => ({ 'policy.cfg': frontend(stage, version).replace('return', 'retrun') }),
   half: (version, stage) =>
-    // It parses; the address is nobody's here.
+    // The configuration is valid, but this host does not have the address.
     ({ 'policy.cfg': frontend(stage, version, '  bind 192.0.2.1:8099\n') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port] }) => {
@@ -54,7 +54,7 @@ export const haproxy: Daemon = {
           'defaults\n  mode http\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n',
         );
       },
-      ...life(() => ({ ...process, argv: ['haproxy', ...command] })),
+      ...runInGroup(() => ({ ...process, argv: ['haproxy', ...command] })),
       ask,
     };
   },

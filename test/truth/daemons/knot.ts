@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, told } from '../parts/processes.js';
+import { runInGroup, stdoutOf } from '../parts/processes.js';
 import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const knot: Daemon = {
@@ -39,10 +39,11 @@ log:
 ${own}`,
         );
       },
-      ...life({
+      ...runInGroup({
         argv: ['knotd', '-c', config],
         log: join(dir, 'log'),
-        isUp: async () => existsSync(socket) && (await told('knotc', '-s', socket, 'status')) !== undefined,
+        isUp: async () =>
+          existsSync(socket) && (await stdoutOf('knotc', '-s', socket, 'status')) !== undefined,
       }),
       ask: () => askZones(port, 'corp.test'),
     };

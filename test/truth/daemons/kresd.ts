@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sampleDirectory } from '../../kit/programs/real-kresd.js';
 import type { Daemon } from '../parts/daemon.js';
-import { dig, life, together } from '../parts/processes.js';
+import { dig, joinVersions, runInGroup } from '../parts/processes.js';
 
 function rpz(version: string, between = ''): string {
   const address = `192.0.2.${version.slice(1)}`;
@@ -15,7 +15,7 @@ ${between}last.corp.test A ${address}
 `;
 }
 
-/** As each of two workers gets some of the questions. */
+/** Enough queries to reach each of the two workers. */
 const questions = 8;
 
 export const kresd: Daemon = {
@@ -49,9 +49,9 @@ export const kresd: Daemon = {
         writeFileSync(config, own);
         copyFileSync(join(sampleDirectory, 'rpz-check.conf'), check);
       },
-      ...life(worker('1'), worker('2')),
+      ...runInGroup(worker('1'), worker('2')),
       ask: async () =>
-        together(
+        joinVersions(
           await Promise.all(
             Array.from({ length: questions }, (_, at) =>
               version(at % 2 === 0 ? 'stamp.corp.test' : 'last.corp.test'),

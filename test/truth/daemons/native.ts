@@ -1,10 +1,10 @@
-// Workers of our own protocol, two in one group: the Node program of the page, and the sample in Python. Each says by itself
-// what it uses, the one over HTTP and the other on its stdout.
+// Two native workers in one group: the Node program of the page, and the Python sample. Each reports what it uses, over HTTP
+// or on its stdout.
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../kit/sources/source-files.js';
 import type { Daemon } from '../parts/daemon.js';
-import { curl, life, together } from '../parts/processes.js';
+import { curl, joinVersions, runInGroup } from '../parts/processes.js';
 
 function limits(version: string, more: object = {}): string {
   return JSON.stringify({ requestsPerMinute: Number(version.slice(1)), ...more });
@@ -15,11 +15,11 @@ export const native: Daemon = {
   packages: ['python3', 'curl'],
   programs: ['python3', 'curl'],
   process: 'daemon',
-  // They start at any time, but a first pull without an agent waits for nobody.
+  // They can start at any time, but a first pull without an agent does not wait for workers.
   starts: 'after-policy',
   good: (version) => ({ 'limits.json': limits(version) }),
   bad: (version) => ({ 'limits.json': limits(version).replace('}', '') }),
-  // Only the one in Node knows of bursts: it refuses what the other has taken.
+  // Only the Node worker checks bursts: it refuses what the other one accepts.
   half: (version) => ({ 'limits.json': limits(version, { burst: -1 }) }),
   empty: { never: 'nothing but the workers themselves could' },
   open: ({ dir, policy, ports: [port] }) => {
@@ -27,17 +27,17 @@ export const native: Daemon = {
     let starts = 0;
     let isStopped = true;
     const pythonLog = (): string => join(dir, `python-${starts}.log`);
-    const python = life(() => ({
+    const python = runInGroup(() => ({
       argv: ['python3', join(projectRoot, 'docs/examples/limits/worker.py'), socket, 'limits-python'],
       log: pythonLog(),
       isUp: () => existsSync(pythonLog()) && readFileSync(pythonLog(), 'utf8') !== '',
     }));
-    const node = life({
+    const node = runInGroup({
       argv: [process.execPath, program],
       log: join(dir, 'node.log'),
       isUp: async () => (await curl(`http://127.0.0.1:${port}/`)) !== undefined,
     });
-    const saidByPython = (): string | undefined => {
+    const servedByPython = (): string | undefined => {
       if (isStopped) return undefined;
       const last = [...readFileSync(pythonLog(), 'utf8').matchAll(/^generation \d+: (\d+) /gm)].at(-1);
       return last && `v${last[1]}`;
@@ -69,8 +69,11 @@ export const native: Daemon = {
       },
       [Symbol.asyncDispose]: kill,
       ask: async () => {
-        const said = await curl(`http://127.0.0.1:${port}/`);
-        return together([said === undefined || said === 'nothing' ? undefined : `v${said}`, saidByPython()]);
+        const servedByNode = await curl(`http://127.0.0.1:${port}/`);
+        return joinVersions([
+          servedByNode === undefined || servedByNode === 'nothing' ? undefined : `v${servedByNode}`,
+          servedByPython(),
+        ]);
       },
     };
   },

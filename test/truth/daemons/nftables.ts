@@ -1,16 +1,16 @@
-// nftables in a network namespace of its own: a table whose comment and whose only element say the version.
+// nftables in its own network namespace: a table with the version in its comment and in its only element.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { together, told } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { joinVersions, stdoutOf } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 function table(version: string, more = ''): string {
   return `table inet site
 delete table inet site
 table inet site {
-  comment "${stampWord}"
+  comment "${stampPlaceholder}"
   set blocked { type ipv4_addr; elements = { 192.0.2.${version.slice(1)} }; }
   chain input { type filter hook input priority 0; ip saddr @blocked drop; ${more} }
 }
@@ -33,7 +33,7 @@ export const nftables: Daemon = {
     const namespace = join(dir, 'net');
     const under = ['nsenter', `--net=${namespace}`];
     const control = (...args: string[]): Promise<string | undefined> =>
-      told('nsenter', `--net=${namespace}`, 'nft', ...args);
+      stdoutOf('nsenter', `--net=${namespace}`, 'nft', ...args);
     let isMade = false;
     const make = (): void => {
       if (isMade) return;
@@ -57,7 +57,7 @@ export const nftables: Daemon = {
       ask: async () => {
         const text = (await control('list', 'table', 'inet', 'site')) ?? '';
         const element = /192\.0\.2\.(\d+)/.exec(text)?.[1];
-        return together([/comment "(v\d+)"/.exec(text)?.[1], element && `v${element}`]);
+        return joinVersions([/comment "(v\d+)"/.exec(text)?.[1], element && `v${element}`]);
       },
     };
   },

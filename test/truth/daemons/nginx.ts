@@ -1,13 +1,13 @@
-// nginx as a master with two workers, whose site is the policy, under a configuration as Debian has it.
+// nginx as master with two workers, with the site as policy, under a configuration like Debian's.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
-import { curl, life } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { curl, runInGroup } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 function site({ ports: [port] }: Stage, version: string, more = ''): string {
   return `# ${version}
-server { listen 127.0.0.1:${port}; ${more} location = /stamp { return 200 "${stampWord}\\n"; } }\n`;
+server { listen 127.0.0.1:${port}; ${more} location = /stamp { return 200 "${stampPlaceholder}\\n"; } }\n`;
 }
 
 export const nginx: Daemon = {
@@ -19,7 +19,7 @@ export const nginx: Daemon = {
   good: (version, stage) => ({ 'site.conf': site(stage, version) }),
   bad: (version, stage) => ({ 'site.conf': site(stage, version).replace('return', 'retrun') }),
   half: (version, stage) =>
-    // It parses; the address is nobody's here.
+    // The configuration is valid, but this host does not have the address.
     ({ 'site.conf': site(stage, version, 'listen 192.0.2.1:8099;') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port, statusPort] }) => {
@@ -37,7 +37,7 @@ export const nginx: Daemon = {
         mkdirSync(logs);
         for (const name of ['error.log', 'access.log']) {
           writeFileSync(join(logs, name), '');
-          // As Debian gives its logs to the user of the children.
+          // As in Debian, the worker processes may write the logs.
           chmodSync(join(logs, name), 0o666);
         }
         writeFileSync(
@@ -51,7 +51,7 @@ server { listen 127.0.0.1:${statusPort}; return 204; }
 ${own}}\n`,
         );
       },
-      ...life({
+      ...runInGroup({
         argv: ['nginx', '-c', config, '-e', 'stderr', '-g', `pid ${pidFile};`],
         log: join(dir, 'log'),
         isUp: async () =>

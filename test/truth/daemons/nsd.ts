@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life } from '../parts/processes.js';
+import { runInGroup } from '../parts/processes.js';
 import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const nsd: Daemon = {
@@ -43,7 +43,7 @@ remote-control:
   control-interface: ${socket}
 ${own}`,
         ),
-      ...life({
+      ...runInGroup({
         argv: ['nsd', '-d', '-c', config],
         log: join(dir, 'log'),
         isUp: () => existsSync(socket) && existsSync(pidFile),

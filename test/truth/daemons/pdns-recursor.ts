@@ -2,16 +2,16 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, told } from '../parts/processes.js';
-import { askZones, stampWord } from '../parts/zones.js';
+import { runInGroup, stdoutOf } from '../parts/processes.js';
+import { askZones, stampPlaceholder } from '../parts/zones.js';
 
 function rpz(version: string, between = ''): string {
   return `$TTL 1
 $ORIGIN block.rpz.
 @ SOA ns.test. admin.test. ${version.slice(1)} 3600 600 86400 1
 @ NS ns.test.
-stamp.corp.test TXT "${stampWord}"
-${between}last.corp.test TXT "${stampWord}"
+stamp.corp.test TXT "${stampPlaceholder}"
+${between}last.corp.test TXT "${stampPlaceholder}"
 `;
 }
 
@@ -53,12 +53,12 @@ export const pdnsRecursor: Daemon = {
         const lines = Object.entries(keys).map(([key, value]) => `${key}=${value}\n`);
         writeFileSync(join(dir, 'recursor.conf'), lines.join(''));
       },
-      ...life({
+      ...runInGroup({
         argv: ['pdns_recursor', `--config-dir=${dir}`],
         log: join(dir, 'log'),
         isUp: async () =>
           readdirSync(dir).some((name) => name.endsWith('.controlsocket')) &&
-          (await told('rec_control', control, 'ping'))?.startsWith('pong') === true,
+          (await stdoutOf('rec_control', control, 'ping'))?.startsWith('pong') === true,
       }),
       ask: () => askZones(port, 'corp.test'),
     };

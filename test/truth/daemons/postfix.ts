@@ -1,19 +1,19 @@
-// Postfix with a table of recipients from the policy: who writes to `stamp@corp.test` is refused with the version.
+// Postfix with a table of recipients as policy: mail to `stamp@corp.test` is refused with the version.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, together } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { joinVersions, runInGroup } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
-function table(version: string, last = `last@corp.test REJECT ${stampWord}`): string {
-  return `# ${version}\nstamp@corp.test REJECT ${stampWord}\n${last}\n`;
+function table(version: string, last = `last@corp.test REJECT ${stampPlaceholder}`): string {
+  return `# ${version}\nstamp@corp.test REJECT ${stampPlaceholder}\n${last}\n`;
 }
 
 const dialogueMs = 8000;
 
-/** @returns the version in the refusal of this recipient; undefined where there is none */
+/** @returns the version in the refusal of this recipient; undefined without one */
 function refusalOf(port: number, recipient: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';
@@ -78,13 +78,13 @@ ${own}`;
         writeFileSync(join(config, 'master.cf'), `${[smtp, ...services].join('\n')}\n`);
         execFileSync('postfix', ['-c', config, 'check'], { stdio: 'ignore' });
       },
-      ...life({
+      ...runInGroup({
         argv: ['/usr/lib/postfix/sbin/master', '-c', config, '-d'],
         log: join(dir, 'out'),
         isUp: async () => existsSync(pidFile) && (await isListening(port)),
       }),
       ask: async () =>
-        together([await refusalOf(port, 'stamp@corp.test'), await refusalOf(port, 'last@corp.test')]),
+        joinVersions([await refusalOf(port, 'stamp@corp.test'), await refusalOf(port, 'last@corp.test')]),
     };
   },
 };

@@ -1,8 +1,8 @@
-// Prometheus with two files of rules, each of which has one group that says the version.
+// Prometheus with two rule files, each with one group that contains the version.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { curl, life, together } from '../parts/processes.js';
+import { curl, joinVersions, runInGroup } from '../parts/processes.js';
 
 function rules(part: string, version: string, expression = 'vector(1)'): string {
   return `groups:
@@ -33,7 +33,7 @@ export const prometheus: Daemon = {
         ['http://127.0.0.1:9090', url],
       ],
       prepare: (own) => writeFileSync(config, `global: { scrape_interval: 1h }\n${own}`),
-      ...life({
+      ...runInGroup({
         argv: [
           'prometheus',
           `--config.file=${config}`,
@@ -48,7 +48,7 @@ export const prometheus: Daemon = {
         const text = await curl('-f', `${url}/api/v1/rules`);
         const part = (name: string): string | undefined =>
           new RegExp(`"${name}-(v\\d+)"`).exec(text ?? '')?.[1];
-        return together([part('first'), part('last')]);
+        return joinVersions([part('first'), part('last')]);
       },
     };
   },

@@ -1,12 +1,12 @@
-// squid as master and worker, which says the version in the host name of its error pages.
+// squid as master and worker, with the version in the host name of its error pages.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { curl, life } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { curl, runInGroup } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 function lines(version: string, more = ''): string {
-  return `# ${version}\nvisible_hostname ${stampWord}.corp.test\n${more}http_access deny all\n`;
+  return `# ${version}\nvisible_hostname ${stampPlaceholder}.corp.test\n${more}http_access deny all\n`;
 }
 
 export const squid: Daemon = {
@@ -47,7 +47,7 @@ pinger_enable off
 ${own}`,
         );
       },
-      ...life({
+      ...runInGroup({
         argv: ['squid', '--foreground', '-f', config],
         log: join(dir, 'log'),
         isUp: async () => existsSync(pidFile) && (await ask()) !== undefined,

@@ -1,12 +1,12 @@
-// Two programs under supervisord that read a file at their start and at SIGHUP, and go on with the old when they cannot use
-// it. Each notes in a file of its own what it uses.
+// Two programs under supervisord that read a file at their start and at SIGHUP, and keep the old content when the new one is
+// invalid. Each writes what it uses to a file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '../../kit/programs/processes.js';
 import { supervisordPlaces, writeSupervisordConfig } from '../../kit/programs/supervisord-config.js';
 import type { Daemon } from '../parts/daemon.js';
-import { life, together, told } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { joinVersions, runInGroup, stdoutOf } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
 const program = `#!/bin/sh
 read_it() { case $(cat "$1" 2>/dev/null) in v*) rules=$(head -n 1 "$1") ;; esac; }
@@ -23,7 +23,7 @@ export const supervisord: Daemon = {
   programs: ['supervisord', 'supervisorctl'],
   process: 'daemon',
   stamps: ['rules'],
-  good: (version) => ({ rules: `${stampWord}\n# ${version}\n` }),
+  good: (version) => ({ rules: `${stampPlaceholder}\n# ${version}\n` }),
   bad: () => ({ rules: 'nonsense @writ.serial@\n' }),
   half: { never: 'each program reads one file, at once' },
   empty: { never: 'nothing but the programs themselves could' },
@@ -31,7 +31,7 @@ export const supervisord: Daemon = {
     const { file: config, socket } = supervisordPlaces(dir);
     const script = join(dir, 'worker.sh');
     const uses = (one: number): string => join(dir, `uses${one}`);
-    /** Not one that has only inherited the number. */
+    /** Excludes an unrelated process that has reused the pid. */
     const pidOf = (one: number): number | undefined => {
       if (!existsSync(`${uses(one)}.pid`)) return undefined;
       const pid = Number(readFileSync(`${uses(one)}.pid`, 'utf8'));
@@ -41,14 +41,14 @@ export const supervisord: Daemon = {
     const answerOf = (one: number): string | undefined =>
       pidOf(one) === undefined ? undefined : readFileSync(uses(one), 'utf8').trim() || undefined;
     const control = (...args: string[]): Promise<string | undefined> =>
-      told('supervisorctl', '-c', config, ...args);
-    const head = life({
+      stdoutOf('supervisorctl', '-c', config, ...args);
+    const head = runInGroup({
       argv: ['supervisord', '-c', config],
       log: join(dir, 'log'),
       cwd: dir,
       isUp: () => existsSync(socket) && [0, 1].every((one) => pidOf(one) !== undefined),
     });
-    // Each program has a group of processes of its own.
+    // Each program has its own process group.
     const signalPrograms = (signal: NodeJS.Signals): void => {
       for (const one of [0, 1]) {
         const pid = pidOf(one);
@@ -78,7 +78,7 @@ export const supervisord: Daemon = {
       },
       [Symbol.asyncDispose]: kill,
       control,
-      ask: async () => together([answerOf(0), answerOf(1)]),
+      ask: async () => joinVersions([answerOf(0), answerOf(1)]),
     };
   },
 };

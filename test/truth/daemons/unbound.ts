@@ -1,8 +1,8 @@
-// unbound with one zone of its own, which it reads again alone.
+// unbound with one local zone, which it can reload separately.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { life, told } from '../parts/processes.js';
+import { runInGroup, stdoutOf } from '../parts/processes.js';
 import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const unbound: Daemon = {
@@ -41,11 +41,11 @@ remote-control:
   control-use-cert: no
 ${own}`,
         ),
-      ...life({
+      ...runInGroup({
         argv: ['unbound', '-d', '-c', config],
         log: join(dir, 'log'),
         isUp: async () =>
-          existsSync(socket) && (await told('unbound-control', '-c', config, 'status')) !== undefined,
+          existsSync(socket) && (await stdoutOf('unbound-control', '-c', config, 'status')) !== undefined,
       }),
       ask: () => askZones(port, 'corp.test'),
     };

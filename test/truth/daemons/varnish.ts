@@ -1,15 +1,15 @@
-// Varnish, which answers every request with the version.
+// Varnish, which responds to every request with the version.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
-import { curl, life, told } from '../parts/processes.js';
-import { stampWord } from '../parts/zones.js';
+import { curl, runInGroup, stdoutOf } from '../parts/processes.js';
+import { stampPlaceholder } from '../parts/zones.js';
 
-function vcl(version: string, word: string, more = ''): string {
+function vcl(version: string, text: string, more = ''): string {
   return `vcl 4.1;
 # ${version}
 backend none none;
-sub vcl_recv { ${more} return (synth(200, "${word}")); }
+sub vcl_recv { ${more} return (synth(200, "${text}")); }
 sub vcl_synth { set resp.body = resp.reason; return (deliver); }
 `;
 }
@@ -20,8 +20,8 @@ export const varnish: Daemon = {
   programs: ['varnishd', 'varnishadm', 'curl', 'gcc'],
   process: 'daemon',
   stamps: ['policy.vcl'],
-  good: (version) => ({ 'policy.vcl': vcl(version, stampWord) }),
-  bad: (version) => ({ 'policy.vcl': vcl(version, stampWord, 'nonsense;') }),
+  good: (version) => ({ 'policy.vcl': vcl(version, stampPlaceholder) }),
+  bad: (version) => ({ 'policy.vcl': vcl(version, stampPlaceholder, 'nonsense;') }),
   half: { never: 'a VCL is compiled as a whole, or not at all' },
   empty: async (instance) => {
     await instance.control?.('vcl.use', 'boot');
@@ -29,7 +29,7 @@ export const varnish: Daemon = {
   open: ({ dir, ports: [port, adminPort] }) => {
     const [work, pidFile] = [join(dir, 'w'), join(dir, 'varnish.pid')];
     const control = (...args: string[]): Promise<string | undefined> =>
-      told('varnishadm', '-n', work, ...args);
+      stdoutOf('varnishadm', '-n', work, ...args);
     return {
       places: [
         ['varnishadm', `varnishadm -n ${work}`],
@@ -40,7 +40,7 @@ export const varnish: Daemon = {
         mkdirSync(work);
         writeFileSync(join(dir, 'boot.vcl'), vcl('none', 'nothing'));
       },
-      ...life({
+      ...runInGroup({
         argv: [
           ...(['varnishd', '-F', '-n', work, '-P', pidFile, '-j', 'none', '-s', 'malloc,8m'] as const),
           ...['-a', `127.0.0.1:${port}`, '-T', `127.0.0.1:${adminPort}`, '-f', join(dir, 'boot.vcl')],

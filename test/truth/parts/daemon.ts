@@ -1,58 +1,60 @@
-// What one kind of daemon must declare so that every case can be played with it. Owns the shape; each file of daemons/ is
-// one daemon of Debian 12.
+// What each kind of daemon declares, so that every case can run with it. Each file of daemons/ is one daemon of Debian 12.
 import type { Places } from '../rules/recipe.js';
 
 export type Tree = Readonly<Record<string, string>>;
 
-/** Why there is no such thing with this daemon. */
+/** The reason why this daemon has no such case. */
 export interface Never {
   readonly never: string;
 }
 
-/** Where one daemon lives for one case. */
+/** The directories and ports of one daemon in one case. */
 export interface Stage {
-  /** A directory of its own; others may read it. */
+  /** A private directory that other users may read. */
   readonly dir: string;
-  /** Stands for `/var/lib/writ/policy` of the pages. */
+  /** Replaces `/var/lib/writ/policy` of the pages. */
   readonly policy: string;
   readonly ports: readonly [number, number, number];
 }
 
 export interface Daemon {
   readonly name: string;
-  /** What `apt-get install` needs. */
+  /** The packages for `apt-get install`. */
   readonly packages: readonly string[];
   readonly programs: readonly string[];
-  /** A release in which every part says `version`, as `v2`. */
+  /** A release with `version`, such as `v2`, in every part. */
   readonly good: (version: string, stage: Stage) => Tree;
-  /** One that the daemon cannot use at all. */
+  /** A release that the daemon cannot load at all. */
   readonly bad: (version: string, stage: Stage) => Tree;
-  /** One of which the daemon, asked without a check, may take a part. */
+  /** A release that the daemon may load in part when no check refuses it. */
   readonly half: ((version: string, stage: Stage) => Tree) | Never;
-  /** Files of a release in which the publisher fills in a stamp. */
+  /** Files of a release with a stamp. */
   readonly stamps?: readonly string[];
-  /** `none`: a program that ends by itself; it cannot be dead, stopped or absent. */
+  /** `none`: a program that exits by itself, and cannot be dead, stopped or absent. */
   readonly process: 'daemon' | 'none';
-  /** `after-policy`: it does not start without one. Left out: it starts at any time. */
+  /** `after-policy`: it does not start without a policy. Omitted when it starts at any time. */
   readonly starts?: 'after-policy';
-  /** Removes from outside what the daemon uses, as a colleague with its control program would. */
+  /** Removes the daemon's loaded policy with its control program, as an operator could. */
   readonly empty: ((instance: Instance) => Promise<void>) | Never;
   readonly open: (stage: Stage) => Instance;
 }
 
 export interface Instance extends AsyncDisposable {
   readonly places: Places;
-  /** Writes what the daemon reads at its start. @param own its lines of the page, with the places of here */
+  /** Writes the daemon's own configuration. @param own its lines of the page, with the local paths and ports */
   prepare(own: string): void;
-  /** Resolves when it serves, or waits for a policy. */
+  /** Starts the daemon; resolves when it serves, or waits for a policy. */
   start(): Promise<void>;
-  /** SIGKILL to all its processes. */
+  /** Sends SIGKILL to all its processes. */
   kill(): Promise<void>;
   stopAndGo(signal: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Asks the daemon, and not what lies on the disk. @returns the version that all parts serve; parts that differ with a plus */
+  /**
+   * Queries the daemon itself, not the files. @returns the version that all parts serve; different versions joined by a
+   * plus
+   */
   ask(): Promise<string | undefined>;
-  /** Runs the daemon's own control program. */
+  /** Runs the daemon's control program. */
   readonly control?: (...args: string[]) => Promise<string | undefined>;
-  /** A program that runs `writ`, as `nsenter`. */
+  /** The prefix of a command that runs `writ`, such as `nsenter`. */
   readonly under?: readonly string[];
 }

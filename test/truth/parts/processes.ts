@@ -1,5 +1,5 @@
-// Starts a daemon in the foreground as the head of a group of processes, so that a signal reaches its children too, and asks
-// by the programs that people ask with. Owns no daemon's knowledge.
+// Starts a daemon in the foreground as the leader of a process group, so that a signal reaches its children too, and queries
+// it with common client programs. Independent of any one daemon.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createWriteStream, existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
@@ -9,16 +9,18 @@ import type { Instance } from './daemon.js';
 export interface DaemonProcess {
   readonly argv: readonly [string, ...string[]];
   readonly log: string;
-  /** Asked until it says true. */
+  /** Called until it returns true. */
   readonly isUp: () => boolean | Promise<boolean>;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-type Life = Pick<Instance, 'start' | 'kill' | 'stopAndGo' | typeof Symbol.asyncDispose>;
+type ProcessControls = Pick<Instance, 'start' | 'kill' | 'stopAndGo' | typeof Symbol.asyncDispose>;
 
-/** @param processes that are one daemon; a function where its arguments are known only later */
-export function life(...processes: readonly (DaemonProcess | (() => DaemonProcess))[]): Life {
+/** @param processes of one daemon; a function when its arguments are known only later */
+export function runInGroup(
+  ...processes: readonly (DaemonProcess | (() => DaemonProcess))[]
+): ProcessControls {
   let running: { child: ChildProcess; ended: Promise<void> }[] = [];
   const signalAll = (signal: NodeJS.Signals): void => {
     for (const { child } of running) signalGroup(child, signal);
@@ -44,15 +46,15 @@ export function life(...processes: readonly (DaemonProcess | (() => DaemonProces
   };
 }
 
-/** Of all daemons that run now. */
+/** The leaders of all running daemons. */
 const leaders = new Set<ChildProcess>();
 
-/** For a run that is broken off: what it started must not stay. */
+/** Ends all daemons, for an interrupted run. */
 export function killAll(): void {
   for (const child of leaders) signalGroup(child, 'SIGKILL');
 }
 
-/** As many processes that never wait, until `killAll`. */
+/** Starts this number of busy processes, which run until `killAll`. */
 export function keepBusy(count: number): void {
   for (let at = 0; at < count; at += 1) {
     leaders.add(spawn('sh', ['-c', 'while :; do :; done'], { detached: true, stdio: 'ignore' }));
@@ -94,12 +96,12 @@ async function untilUp({ argv, log, isUp }: DaemonProcess, child: ChildProcess):
     if (await isUp()) return;
   }
   await setTimeout(100);
-  const said = existsSync(log) ? readFileSync(log, 'utf8').slice(-1500) : '';
-  throw new Error(`${argv[0]} did not come up: ${said}`);
+  const logEnd = existsSync(log) ? readFileSync(log, 'utf8').slice(-1500) : '';
+  throw new Error(`${argv[0]} did not come up: ${logEnd}`);
 }
 
-/** @returns what it writes to stdout, whatever its exit code; undefined where it wrote nothing or took too long */
-export function told(program: string, ...args: readonly string[]): Promise<string | undefined> {
+/** @returns the stdout of the program, for any exit code; undefined without output or after a timeout */
+export function stdoutOf(program: string, ...args: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { timeout: 10_000, killSignal: 'SIGKILL', env: { PATH: defaultPath } } as const;
     execFile(program, args, options, (_error, stdout) => {
@@ -109,20 +111,20 @@ export function told(program: string, ...args: readonly string[]): Promise<strin
   });
 }
 
-/** @returns the texts of the records, sorted; undefined where there is no answer */
+/** @returns the texts of the records, sorted; undefined without a response */
 export async function dig(port: number, name: string, type: string): Promise<string | undefined> {
   const how = ['+short', '+tries=2', '+time=4', '@127.0.0.1', '-p', String(port)];
-  const text = await told('dig', ...how, name, type);
+  const text = await stdoutOf('dig', ...how, name, type);
   if (text === undefined || text.startsWith(';;')) return undefined;
   return text.replaceAll('"', '').split('\n').sort().join(' ');
 }
 
 export function curl(...args: readonly string[]): Promise<string | undefined> {
-  return told('curl', '-sS', '--max-time', '8', ...args);
+  return stdoutOf('curl', '-sS', '--max-time', '8', ...args);
 }
 
-/** @returns the one version that all parts say, those that differ with a plus, undefined where nobody says one */
-export function together(parts: readonly (string | undefined)[]): string | undefined {
+/** @returns the version of all parts; different versions joined by a plus; undefined when no part has one */
+export function joinVersions(parts: readonly (string | undefined)[]): string | undefined {
   const versions = [...new Set(parts.map((one) => one ?? 'nothing'))];
   if (versions.length > 1) return versions.join('+');
   return parts[0];

@@ -1,4 +1,4 @@
-// What a run plays: everything is played by somebody at some time, and what was asked for is played now.
+// The selection of cells for a run: every cell runs for some commit, and each requested cell runs now.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { choose } from './choose.js';
@@ -10,14 +10,14 @@ const always = ['good', 'dead before'];
 const pick = (given: readonly string[], commit = 'c1') => choose(names, { given, always, commit });
 
 describe('the cells of a run', () => {
-  it('are all with --all; the page is written then, and where that was asked for', () => {
-    assert.deepEqual(pick(['--all']), { cells: names, record: 'yes' });
-    assert.equal(pick([]).record, 'no');
-    assert.equal(pick(['bind:good']).record, 'no');
-    assert.equal(pick(['bind:good', '--record']).record, 'yes');
+  it('are all cells with --all; the page is written with --all and with --record', () => {
+    assert.deepEqual(pick(['--all']), { cells: names, shouldRecord: true });
+    assert.equal(pick([]).shouldRecord, false);
+    assert.equal(pick(['bind:good']).shouldRecord, false);
+    assert.equal(pick(['bind:good', '--record']).shouldRecord, true);
   });
 
-  it('are those that were named: one cell, a daemon, a case', () => {
+  it('are the named ones: a cell, a daemon or a case', () => {
     assert.deepEqual(pick(['bind:dead before']).cells, ['bind:dead before']);
     assert.deepEqual(
       pick(['nft', '--keep']).cells,
@@ -30,21 +30,21 @@ describe('the cells of a run', () => {
     assert.deepEqual(pick([':hung', 'bind:good']).cells.length, daemons.length + 1);
   });
 
-  it('are refused where nothing has that name, and part of a name is none', () => {
+  it('are refused for an unknown name or a part of a name', () => {
     assert.throws(() => pick(['bond']), /no cell bond/);
     assert.throws(() => pick(['bind:goo']), /no cell bind:goo/);
     assert.throws(() => pick(['bin']), /no cell bin/);
     assert.throws(() => pick([':ung']), /no cell :ung/);
   });
 
-  it('have those of every run for every daemon, whatever the commit', () => {
+  it('include those of every run for every daemon, for any commit', () => {
     for (const commit of ['a', 'b', 'c']) {
       const { cells } = pick([], commit);
       for (const daemon of daemons) for (const one of always) assert.ok(cells.includes(`${daemon}:${one}`));
     }
   });
 
-  it('have a share of the others that the commit chooses: the same for the same, and each in its turn', () => {
+  it('include a share of the others that the commit selects, equal for equal commits, until each has run', () => {
     assert.deepEqual(pick([], 'same'), pick([], 'same'));
     const commits = Array.from({ length: 200 }, (_, at) => `commit ${at}`);
     const runs = commits.map((commit) => pick([], commit).cells);

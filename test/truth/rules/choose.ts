@@ -1,49 +1,49 @@
-// Which cells a run plays: those that were named, all, or those of CI with a share of the others that the digest of the
-// commit chooses, so that each comes in its turn. Pure.
+// Selects the cells of a run: the named ones, all, or those of CI with a share of the others that the digest of the commit
+// selects, so that each runs in turn. Pure.
 import { createHash } from 'node:crypto';
 
-export interface Wanted {
+export interface CellSelection {
   readonly cells: readonly string[];
-  /** Whether what comes of them is written to the page. */
-  readonly record: 'yes' | 'no';
+  /** Whether the results are written to the page. */
+  readonly shouldRecord: boolean;
 }
 
-/** Each commit plays so large a part of what CI leaves out. */
+/** Each commit runs one of this number of parts of the cells that CI omits. */
 const shareOf = 12;
 
 export interface ChooseOptions {
-  /** `--all` or `--whole`, or names of cells, daemons (`bind`) or cases (`:good`), and `--record`. */
+  /** `--all`, `--whole`, or names of cells, daemons (`bind`) or cases (`:good`), and `--record`. */
   readonly given: readonly string[];
   /** Cases of every run. */
   readonly always: readonly string[];
-  /** Digest that turns the share. */
+  /** The digest that selects the share. */
   readonly commit: string;
 }
 
 /**
- * @param names all cells, as `bind:good`
- * @throws Error for a name that nothing has
+ * @param names of all cells, such as `bind:good`
+ * @throws Error for an unknown name
  */
-export function choose(names: readonly string[], { given, always, commit }: ChooseOptions): Wanted {
-  if (given.includes('--all')) return { cells: names, record: 'yes' };
-  if (given.includes('--whole')) return { cells: names, record: 'no' };
+export function choose(names: readonly string[], { given, always, commit }: ChooseOptions): CellSelection {
+  if (given.includes('--all')) return { cells: names, shouldRecord: true };
+  if (given.includes('--whole')) return { cells: names, shouldRecord: false };
   const wanted = given.filter((one) => !one.startsWith('--'));
   if (wanted.length > 0) {
     const unknown = wanted.filter((one) => !names.some((name) => fits(name, one)));
     if (unknown.length > 0) throw new Error(`there is no cell ${unknown.join(' ')}`);
     const cells = names.filter((name) => wanted.some((one) => fits(name, one)));
-    return { cells, record: given.includes('--record') ? 'yes' : 'no' };
+    return { cells, shouldRecord: given.includes('--record') };
   }
   const isTurn = (name: string): boolean => turnOf(name, commit) % shareOf === 0;
   const cells = names.filter((name) => always.includes(caseOf(name)) || isTurn(name));
-  return { cells, record: 'no' };
+  return { cells, shouldRecord: false };
 }
 
 function fits(name: string, given: string): boolean {
   return name === given || name.startsWith(`${given}:`) || (given.startsWith(':') && name.endsWith(given));
 }
 
-/** @param name of a cell, as `bind:good` */
+/** @param name of a cell, such as `bind:good` */
 export function caseOf(name: string): string {
   return name.slice(name.indexOf(':') + 1);
 }

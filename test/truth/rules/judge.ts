@@ -1,50 +1,53 @@
-// Holds what Writ says of a host to what its daemon really serves. Pure: facts in, a verdict out; who asks both is
-// stage's. A word that is better than the truth is the worst that can be found.
+// Compares what Writ reports of a host with what its daemon really serves. Pure: facts in, a verdict out; stage/ collects the
+// facts. A report that is better than the real state is the worst verdict.
 
-/** `=` agrees, `=(u)` agrees but proves nothing, `BETTER` than the truth, `WORSE`: a good release was refused, `-` no such case, `?` it could not be played. */
+/**
+ * `=` agrees, `=(u)` agrees without confirmation, `BETTER` than the real state, `WORSE`: a good release was refused,
+ * `-` no such case, `?` the case could not run.
+ */
 export const verdicts = ['-', '=', '=(u)', 'WORSE', 'BETTER', '?'] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** What Writ says, all commands together. */
-export type Word = 'confirmed' | 'unconfirmed' | 'trouble' | 'nothing';
+/** The state that all commands of Writ report together. */
+export type ReportedState = 'confirmed' | 'unconfirmed' | 'trouble' | 'nothing';
 
-/** Both sides at one moment. */
+/** The report and the real state at one moment. */
 export interface Sight {
-  /** Whether the daemon can use what was published last. */
+  /** Whether the daemon can use the last published release. */
   readonly release: 'good' | 'bad';
-  /** Writ has refused that release. */
+  /** Whether Writ has refused that release. */
   readonly refused: boolean;
-  /** Revision that Writ says is active. */
+  /** The revision that Writ reports as active. */
   readonly active: string | undefined;
-  /** What the daemon itself serves; undefined where it does not answer. */
+  /** The version that the daemon serves; undefined without a response. */
   readonly served: string | undefined;
-  readonly word: Word;
+  readonly reported: ReportedState;
 }
 
-export interface Said {
-  /** Exit code of the command that moved, or tried to. */
+export interface CommandResults {
+  /** Exit code of the command that changed the policy, or tried to. */
   readonly exitCode: number | null;
   readonly confirmed: boolean;
-  /** Codes of all that `writ health` has found. */
+  /** Codes of all findings of `writ health`. */
   readonly findings: readonly string[];
 }
 
-/** That nobody runs an agent, and that an older release was refused, is no word about what is served now. */
+/** Findings about a missing agent or an earlier refusal, which do not concern the served release. */
 const aside = new Set(['NO_AGENT', 'REMEMBERED_REFUSAL']);
 const unconfirmed = 'WORKER_UNCONFIRMED';
 
-/** @returns the one word that a reader of pull, status and health takes from them */
-export function wordOf({ exitCode, confirmed, findings }: Said): Word {
+/** @returns the state that pull, status and health report together */
+export function reportedStateOf({ exitCode, confirmed, findings }: CommandResults): ReportedState {
   if (confirmed) return 'confirmed';
   const about = findings.filter((code) => !aside.has(code));
   if (exitCode !== 0 || about.some((code) => code !== unconfirmed)) return 'trouble';
   return about.length > 0 ? 'unconfirmed' : 'nothing';
 }
 
-export function judge({ release, refused, active, served, word }: Sight): Verdict {
+export function judge({ release, refused, active, served, reported }: Sight): Verdict {
   if (release === 'good' && refused) return 'WORSE';
   const agrees = active !== undefined && served === active;
-  switch (word) {
+  switch (reported) {
     case 'confirmed':
       return agrees ? '=' : 'BETTER';
     case 'unconfirmed':
@@ -56,7 +59,7 @@ export function judge({ release, refused, active, served, word }: Sight): Verdic
   }
 }
 
-/** @returns the verdict on a case that was looked at more than once */
+/** @returns the verdict on a case with several observations */
 export function worstOf(all: readonly Verdict[]): Verdict {
   return verdicts[Math.max(0, ...all.map((one) => verdicts.indexOf(one)))] ?? '-';
 }

@@ -1,4 +1,4 @@
-// How often an agent of a cell looks after its daemon: as everywhere, or as quickly as CI has time for. Pure.
+// The intervals at which an agent checks its workers: the usual ones, or short ones for CI. Pure.
 
 export interface Intervals {
   readonly roundEveryMs: number;
@@ -7,10 +7,10 @@ export interface Intervals {
   readonly probeEveryMs: number;
 }
 
-/** `real`: nothing is injected, and the page's `probe.every` holds. */
+/** `real`: the usual intervals, with the page's `probe.every`. */
 export type Pace = 'quick' | 'real';
 
-/** Below the 30 s that a configuration may set. */
+/** Below the minimum of 30 s in a configuration. */
 export const quickIntervals: Intervals = {
   roundEveryMs: 1000,
   livenessEveryMs: 1000,
@@ -18,12 +18,12 @@ export const quickIntervals: Intervals = {
   probeEveryMs: 1000,
 };
 
-/** @returns how long a probe is asked that its page gives no time: a broken release costs so much in each cell */
+/** @returns the deadline of a probe without one on its page: a broken release takes this long in each cell */
 export function probeDeadline(pace: Pace): string {
   return pace === 'real' ? '60s' : '12s';
 }
 
-/** @returns the interval of a repeated probe; 0 where there is none */
+/** @returns the interval of a repeated probe; 0 without one */
 export function probeEveryMs(everyMs: number, pace: Pace): number {
   return pace === 'real' ? everyMs : Math.min(everyMs, quickIntervals.probeEveryMs);
 }

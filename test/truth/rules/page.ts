@@ -1,12 +1,12 @@
-// docs/truth.md as text: the table of verdicts and, below it, one item for each cell. Draws it and reads the table again.
-// Pure; nothing but verdicts is ever compared.
+// docs/truth.md as text: the table of verdicts and below it an item for each cell. Writes it and reads the table again. Pure;
+// only verdicts are compared.
 import { type Verdict, verdicts } from './judge.js';
 
 export interface Cell {
   readonly daemon: string;
   readonly case: string;
   readonly verdict: Verdict;
-  /** What the daemon serves, what its driver and Writ report, in lines; or why there is no such case. */
+  /** What the daemon serves, and what its driver and Writ report, in lines; or the reason for no such case. */
   readonly text: string;
 }
 
@@ -17,7 +17,7 @@ export function cellName(cell: Pick<Cell, 'daemon' | 'case'>): string {
   return `${cell.daemon}:${cell.case}`;
 }
 
-/** @returns the table alone: a row for each daemon, a column for each case */
+/** @returns the table: a row for each daemon, a column for each case */
 export function drawTable(cells: readonly Cell[], cases: readonly string[]): string {
   const daemons = [...new Set(cells.map(({ daemon }) => daemon))];
   const verdictOf = new Map(cells.map((cell) => [cellName(cell), cell.verdict]));
@@ -45,12 +45,12 @@ export function drawDetails(cells: readonly Cell[]): string {
     .join('\n\n');
 }
 
-/** The lines after the first belong to the same item of a list. */
+/** Indents the lines after the first, which belong to the same list item. */
 function indented(text: string): string {
   return text.replaceAll('\n', '\n  ');
 }
 
-/** @returns the cells whose items are on the page, as `drawDetails` wrote them */
+/** @returns the cells with an item on the page, as `drawDetails` wrote them */
 export function readDetails(page: string): Cell[] {
   let daemon = '';
   return page.split(/\n(?! {2})/).flatMap((item): Cell[] => {
@@ -62,7 +62,7 @@ export function readDetails(page: string): Cell[] {
   });
 }
 
-/** @returns the cells of these names, in their order: the new ones that were played, and where there is none the one of before */
+/** @returns the cells of these names, in order: the new result when there is one, otherwise the earlier cell */
 export function merged(before: readonly Cell[], now: readonly Cell[], names: readonly string[]): Cell[] {
   const all = new Map(
     [...before, ...now].filter(({ verdict }) => verdict !== '?').map((cell) => [cellName(cell), cell]),
@@ -71,13 +71,13 @@ export function merged(before: readonly Cell[], now: readonly Cell[], names: rea
 }
 
 export interface BusyRun {
-  /** What the same cells were without the others. */
+  /** The verdicts of the same cells without busy processes. */
   readonly recorded: Recorded;
   readonly busy: number;
   readonly processors: number;
 }
 
-/** @returns what was played beside busy processes: how it ended, and each cell that ended otherwise than in the table */
+/** @returns a summary of the run beside busy processes, and each cell with another verdict than in the table */
 export function drawBusy(all: readonly Cell[], { recorded, busy, processors }: BusyRun): string {
   const cells = all.filter(({ verdict }) => verdict !== '-');
   const of = (verdict: Verdict): number => cells.filter((one) => one.verdict === verdict).length;
@@ -93,7 +93,7 @@ export function drawBusy(all: readonly Cell[], { recorded, busy, processors }: B
 }
 
 /**
- * @param page whole text
+ * @param page complete text
  * @throws Error for a cell that is no verdict
  */
 export function readTable(page: string): Recorded {
@@ -121,7 +121,7 @@ export function readTable(page: string): Recorded {
   return found;
 }
 
-/** @returns the page with what stands between `<!-- NAME -->` and `<!-- /NAME -->` exchanged */
+/** @returns the page with the text between `<!-- NAME -->` and `<!-- /NAME -->` replaced */
 export function withPart(page: string, name: string, text: string): string {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
@@ -129,16 +129,16 @@ export function withPart(page: string, name: string, text: string): string {
   return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`;
 }
 
-/** @returns a line for each cell that may not be so; empty where all is well */
+/** @returns a line for each unacceptable cell; empty when all are acceptable */
 export function complaints(cells: readonly Cell[], recorded: Recorded): string[] {
   return cells.flatMap((cell) => {
     const before = recorded.get(cellName(cell));
     const { verdict } = cell;
-    if (verdict === 'BETTER') return [`${cellName(cell)}: Writ says more than is true. ${cell.text}`];
+    if (verdict === 'BETTER') return [`${cellName(cell)}: Writ reports more than is true. ${cell.text}`];
     if (verdict === 'WORSE') return [`${cellName(cell)}: a good release was refused. ${cell.text}`];
     if (verdict === '?') return [`${cellName(cell)}: ${cell.text}`];
-    // Some daemons die a moment sooner or later: more that is true is no fault, and the next record has it.
+    // Some daemons die sooner or later: a report that is true and complete is no fault, and the next record has it.
     if (before === verdict || (verdict === '=' && before !== undefined && before !== '-')) return [];
-    return [`${cellName(cell)}: ${verdict}, docs/truth.md says ${before ?? 'nothing'}. ${cell.text}`];
+    return [`${cellName(cell)}: ${verdict}, docs/truth.md has ${before ?? 'nothing'}. ${cell.text}`];
   });
 }

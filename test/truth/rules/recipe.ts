@@ -1,17 +1,17 @@
-// Reads a page of docs/daemons: the part of agent.yaml and the daemon's own lines that it tells people to write. What is
-// tried is what stands there, with only its places exchanged. Pure.
+// Reads a page of docs/daemons: the part of agent.yaml and the daemon's own configuration. The cells use exactly these texts,
+// with only paths, addresses and ports replaced. Pure.
 
 import { parseDocument } from 'yaml';
 import { durationMs } from '../../../src/core/names.js';
 
 export interface Recipe {
-  /** The first block of YAML: `bundles` and `workers`. */
+  /** The first YAML block: `bundles` and `workers`. */
   readonly agent: string;
-  /** The first block of the daemon's own configuration, or its program; empty where it needs none. */
+  /** The first block of the daemon's own configuration, or its program; empty when it needs none. */
   readonly own: string;
 }
 
-/** What stands on the page, and what it is here: paths, addresses, ports. */
+/** Texts of the page and their local replacements: paths, addresses, ports. */
 export type Places = readonly (readonly [onPage: string, here: string])[];
 
 export function readRecipe(page: string): Recipe {
@@ -20,22 +20,22 @@ export function readRecipe(page: string): Recipe {
   return { agent, own: blockOf(page, 'conf') ?? blockOf(page, 'js') ?? '' };
 }
 
-/** What becomes of somebody else's change of what its worker uses. */
+/** How a group's probe repairs a change that another program made to its worker. */
 export interface Repeat {
-  /** So often its probe runs again; 0: it is not, or there is none. */
+  /** The interval of its probe; 0 without one. */
   readonly everyMs: number;
-  /** `no`: it cannot be notified, so that only another release mends it. */
-  readonly restores: 'yes' | 'no';
+  /** False when the group cannot be notified, so that only another release repairs it. */
+  readonly canRestore: boolean;
 }
 
-/** @param agent of a recipe, with one group of workers */
+/** @param agent of a recipe, with one worker group */
 export function readRepeat(agent: string): Repeat {
   const own = parseDocument(agent).toJS() as { workers: { probe?: { every?: string }; reset?: object }[] };
   const [group] = own.workers;
   const every = group?.probe?.every;
   return {
     everyMs: every === undefined ? 0 : durationMs(every),
-    restores: group?.reset === undefined ? 'no' : 'yes',
+    canRestore: group?.reset !== undefined,
   };
 }
 
@@ -44,8 +44,8 @@ function blockOf(page: string, language: string): string | undefined {
 }
 
 /**
- * @returns the recipe with each place exchanged, the longest first
- * @throws Error for a place that is not on the page: the page and its test have drifted apart
+ * @returns the recipe with each text replaced, the longest first
+ * @throws Error for a text that is not on the page, because the page and its test have diverged
  */
 export function placed({ agent, own }: Recipe, places: Places): Recipe {
   const missing = places.filter(([onPage]) => !agent.includes(onPage) && !own.includes(onPage));

@@ -1,6 +1,6 @@
-// A host of one case: its repository, its configuration and the commands that are run on it. What moves the policy is the
-// compiled program in a process of its own; publishing and asking are the same command line, called here, which spares a
-// third of a cell's time. Reads the answers in one place, so that a new name of theirs costs one line.
+// A host of one case: its repository, its configuration and its commands. A command that changes the policy is the compiled
+// program in its own process. Publishing and queries call the same command line in this process, which saves a third of a
+// cell's time. Reads all responses in one function, so that a renamed member costs one line.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,52 +12,52 @@ import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../parts/daemon.js';
 import { type Pace, probeDeadline } from '../rules/pace.js';
 
-/** What Writ says, by all of its commands. */
+/** What all commands of Writ report. */
 export interface Answers {
   readonly exitCode: number | null;
   readonly outcome: string;
   readonly confirmed: boolean;
-  /** Codes of what `writ health` has found. */
+  /** Codes of the findings of `writ health`. */
   readonly findings: readonly string[];
   readonly active: string | undefined;
-  /** The release that was published last is refused, or put off. */
+  /** Whether the last published release is refused or deferred. */
   readonly refused: boolean;
-  /** What the worker, or its tool, answered last. */
+  /** The last response of the worker or its tool. */
   readonly tool: string;
 }
 
-/** What judges a release beside the daemon: before the swap, and behind it. */
+/** What may refuse a release besides the daemon: checks before the swap, the probe after it. */
 export type Judge = 'checks' | 'probe';
 
 export interface HostOptions {
   readonly dir: string;
-  /** Directory with `repo` and `keys`, to be copied. */
+  /** A directory with `repo` and `keys` to copy. */
   readonly stock: string;
   /** `bundles` and `workers` as YAML. */
   readonly agent: string;
   readonly without: readonly Judge[];
-  /** Of the agent. */
+  /** The intervals of the agent. */
   readonly pace: Pace;
   readonly under?: readonly string[];
 }
 
 export interface AskOptions {
-  /** Called when it begins to notify workers. */
+  /** Called when the command begins to notify workers. */
   readonly onReset?: () => void;
 }
 
 export interface TruthHost {
-  /** @param stamps files of the tree that have a placeholder */
+  /** @param stamps files of the tree with a placeholder */
   publish(version: string, tree: Tree, stamps?: readonly string[]): Promise<void>;
-  /** Runs one command that may move the policy, then asks status and health. */
+  /** Runs one command that may change the policy, then queries status and health. */
   ask(command: 'pull' | 'rollback', options?: AskOptions): Promise<Answers>;
-  /** Starts `writ agent`, until it is disposed of. */
+  /** Starts `writ agent`; disposing of it ends the agent. */
   agent(): Promise<AsyncDisposable>;
-  /** Asks status and health alone. */
-  hear(): Promise<Answers>;
+  /** Queries status and health only. */
+  query(): Promise<Answers>;
 }
 
-/** @returns a repository without a release, made by `writ init` */
+/** @returns the directory of a repository without a release, created by `writ init` */
 export async function makeStock(dir: string): Promise<string> {
   mkdirSync(dir, { recursive: true });
   const [repository, keys] = [join(dir, 'repo'), join(dir, 'keys')];
@@ -86,25 +86,25 @@ export function truthHost({ dir, stock, agent, without, pace, under = [] }: Host
   writeFileSync(config, JSON.stringify({ ...where, ...places, ...quietPolls('truth'), ...own }));
   const bundle = own.bundles[0]?.name ?? '';
   let last = 0;
-  const hear = async (moved: Run): Promise<Answers> => {
+  const query = async (moved: Run): Promise<Answers> => {
     const status = await called(['status', '--config', config]);
     const health = await called(['health', '--config', config]);
-    return read({ moved, status: status.said, health: health.said, last });
+    return read({ moved, status: status.response, health: health.response, last });
   };
   return {
     publish: async (version, tree, stamps = []) => {
       const source = writeTree(join(dir, 'published', version), tree);
       const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
       const stamped = stamps.flatMap((path) => ['--stamp', path]);
-      const { exitCode, said } = await called(['publish', source, ...to, ...stamped, '--accept-change']);
-      if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
-      last = Number(said['serial']);
+      const { exitCode, response } = await called(['publish', source, ...to, ...stamped, '--accept-change']);
+      if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(response)}`);
+      last = Number(response['serial']);
     },
     ask: async (command, { onReset } = {}) => {
       await using writ = startWrit([command, '--config', config, '--json', '-v'], {}, { under });
-      // It may end without a word to any worker.
+      // The command may end without notifying any worker.
       writ.waitForStderr(/\treset\tbegin/).then(onReset, () => undefined);
-      return hear(runOf(command, await writ.ended));
+      return query(runOf(command, await writ.ended));
     },
     agent: async () => {
       const entry = pace === 'quick' ? { entry: quickAgent } : {};
@@ -115,13 +115,13 @@ export function truthHost({ dir, stock, agent, without, pace, under = [] }: Host
       await agent.waitForStderr(/"state":"run"/);
       return agent;
     },
-    hear: () => hear({ exitCode: 0, said: { outcome: 'asked' } }),
+    query: () => query({ exitCode: 0, response: { outcome: 'asked' } }),
   };
 }
 
 interface Run {
   readonly exitCode: number | null;
-  readonly said: Readonly<Record<string, unknown>>;
+  readonly response: Readonly<Record<string, unknown>>;
 }
 
 async function called(args: readonly string[]): Promise<Run> {
@@ -130,7 +130,7 @@ async function called(args: readonly string[]): Promise<Run> {
 
 function runOf(command: string, run: WritRun): Run {
   try {
-    return { exitCode: run.exitCode, said: jsonOf(run) };
+    return { exitCode: run.exitCode, response: jsonOf(run) };
   } catch {
     throw new Error(`writ ${command} ended with ${run.exitCode}: ${run.stdout}${run.stderr}`);
   }
@@ -140,10 +140,10 @@ interface Worker {
   readonly text?: string;
 }
 
-/** Of a pull, for whatever reason: the release that is offered is not in use. */
+/** Outcomes of a pull after which the offered release is not in use. */
 const notTaken = ['rejected', 'rolled-back', 'blocked', 'deferred'];
 
-/** The one place that knows the members of the answers. */
+/** Reads the members of all responses. */
 function read({
   moved,
   status,
@@ -151,16 +151,17 @@ function read({
   last,
 }: {
   moved: Run;
-  status: Run['said'];
-  health: Run['said'];
+  status: Run['response'];
+  health: Run['response'];
   last: number;
 }): Answers {
-  const list = <T>(from: Run['said'], name: string): readonly T[] => (from[name] as T[] | undefined) ?? [];
-  const outcome = String(moved.said['outcome']);
+  const list = <T>(from: Run['response'], name: string): readonly T[] =>
+    (from[name] as T[] | undefined) ?? [];
+  const outcome = String(moved.response['outcome']);
   const refusals = list<{ serial: number }>(status, 'refusals');
   const active = list<{ revision?: string }>(status, 'bundles')[0]?.revision;
-  const workers = [...list<Worker>(moved.said, 'workers'), ...list<Worker>(status, 'workers')];
-  const problems = list<{ message: string }>(moved.said, 'problems').map(({ message }) => message);
+  const workers = [...list<Worker>(moved.response, 'workers'), ...list<Worker>(status, 'workers')];
+  const problems = list<{ message: string }>(moved.response, 'problems').map(({ message }) => message);
   return {
     exitCode: moved.exitCode,
     outcome,

@@ -1,5 +1,5 @@
-// An agent in a process of its own as `writ agent` runs it, but for the intervals at which it looks after its workers: a
-// configuration may set none so short, and no variable of the environment may. Usage: quick-agent agent --config FILE
+// An agent in its own process, as `writ agent` runs it, but with shorter intervals between checks of its workers: no
+// configuration or environment variable may set such intervals. Usage: quick-agent agent --config FILE
 import { startAgent } from '../../../src/agent/agent.js';
 import { thisMachine } from '../../../src/agent/identity/install-id.js';
 import { createLog } from '../../../src/platform/telemetry/log.js';

@@ -1,28 +1,28 @@
-// Plays one cell: a fresh host, a fresh daemon, one case, and what came of it. Owns the directory and the end of the daemon.
+// Runs one cell with a new host and a new daemon, and records its result. Owns the directory and the end of the daemon.
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../../kit/programs/free-port.js';
-import type { Case, Look } from '../cases/case.js';
+import type { Case, Observation } from '../cases/case.js';
 import type { Daemon, Stage } from '../parts/daemon.js';
-import { judge, type Verdict, wordOf, worstOf } from '../rules/judge.js';
+import { judge, reportedStateOf, type Verdict, worstOf } from '../rules/judge.js';
 import { type Pace, probeEveryMs } from '../rules/pace.js';
 import type { Cell } from '../rules/page.js';
 import { placed, readRecipe, readRepeat } from '../rules/recipe.js';
 import { makeStock, truthHost } from './host.js';
 
 export interface RunOptions {
-  /** Of the compiled tests' project. */
+  /** The root directory of the project with the compiled tests. */
   readonly root: string;
   readonly stock: string;
-  /** `all`: its directory stays, and is named. */
+  /** `all`: the directory remains, and its path is in the result. */
   readonly keep: 'all' | 'nothing';
   readonly pace: Pace;
 }
 
 export { makeStock };
 
-/** Not in /tmp, which the sandbox hides, and short, for the names of sockets. */
+/** Not in /tmp, which the sandbox hides; short, because socket paths are limited. */
 export function newPlace(): string {
   const dir = mkdtempSync('/var/tmp/truth-');
   chmodSync(dir, 0o755);
@@ -50,12 +50,16 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
     });
     const repeat = readRepeat(here.agent);
     const pause = (ms: number): Promise<void> => setTimeout(ms);
-    const looks = await one.play({
+    const observations = await one.play({
       ...{ daemon, stage, instance, host, pause },
       repeat: { ...repeat, everyMs: probeEveryMs(repeat.everyMs, options.pace) },
     });
-    const verdict = worstOf(looks.map(judged));
-    return { ...cell, verdict, text: looks.map((look) => describeLook(look, dir)).join(';\n') };
+    const verdict = worstOf(observations.map(judged));
+    return {
+      ...cell,
+      verdict,
+      text: observations.map((observe) => describeObservation(observe, dir)).join(';\n'),
+    };
   } finally {
     instance.stopAndGo('SIGCONT');
     await instance[Symbol.asyncDispose]();
@@ -64,17 +68,17 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
   }
 }
 
-function judged({ release, served, answers }: Look): Verdict {
+function judged({ release, served, answers }: Observation): Verdict {
   const { active, refused } = answers;
-  return judge({ release, refused, active, served, word: wordOf(answers) });
+  return judge({ release, refused, active, served, reported: reportedStateOf(answers) });
 }
 
-/** For a reader; nothing in it is compared. */
-function describeLook({ what, answers, served }: Look, dir: string): string {
+/** Describes an observation for people; no run compares it. */
+function describeObservation({ what, answers, served }: Observation, dir: string): string {
   const { exitCode, outcome, confirmed, active, findings, tool } = answers;
   const daemon = `the daemon serves ${served ?? 'nothing'}`;
-  const news = findings.filter((code) => code !== 'NO_AGENT');
-  const health = news.length === 0 ? 'nothing' : [...new Set(news)].join(', ');
+  const daemonFindings = findings.filter((code) => code !== 'NO_AGENT');
+  const health = daemonFindings.length === 0 ? 'nothing' : [...new Set(daemonFindings)].join(', ');
   const writ = `Writ: ${exitCode} ${outcome}, ${active ?? 'nothing'} active, ${confirmed ? '' : 'not '}confirmed, health: ${health}`;
   return `${what}: ${daemon};\nits driver reports ${quoted(tool, dir)};\n${writ}`;
 }
@@ -82,7 +86,7 @@ function describeLook({ what, answers, served }: Look, dir: string): string {
 const maxQuotedLength = 120;
 
 function quoted(text: string, dir: string): string {
-  // Pids, ports and times are other ones in each run.
+  // Pids, ports and times differ in each run.
   const line = text
     .replaceAll(dir, '')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ?/g, '')
