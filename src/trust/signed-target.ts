@@ -89,7 +89,10 @@ export function recallSignedTarget(
   return parseSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
 }
 
-/** @returns the path of a delta of this release, for RepositorySource */
+/**
+ * @returns the path of a delta of this release, for RepositorySource: the encoded path of the delta below targets/, with the
+ *   digest of the delta before the file name
+ */
 export function deltaLocation({ release }: Pick<SignedTarget, 'release'>, { digest }: DeltaInfo): string {
   return locationOf(deltaPath(release.bundle, release.channel), digestHex(digest));
 }

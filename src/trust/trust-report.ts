@@ -42,7 +42,10 @@ export interface RefreshResult {
   readonly failures: readonly MirrorFailure[];
 }
 
-/** @returns versions and expiries of the trusted roles */
+/**
+ * @returns roles: version and expiry of each trusted role, missing ones left out; delegated: those of the loaded delegated roles;
+ *   signedAtMs and clockFloorMs, left out if unknown
+ */
 export function describeTrust(set: TrustedSet): TrustStatus {
   const roles = topLevelRoles.flatMap((role) => {
     const file = set[role];

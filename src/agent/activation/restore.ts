@@ -176,7 +176,7 @@ export interface RestoreOptions {
 
 export type Restored = RestoredWorkers;
 
-/** Moves the link back and notifies the workers. @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*; as notifyRestored */
+/** Moves the link back, notifies workers. @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*, LOADER_*, WORKER_*, PROBE_* */
 export async function restoreLink(
   host: Host,
   steps: Pick<CycleProgress, 'cycle' | 'nextNotificationId'>,

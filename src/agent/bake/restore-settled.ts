@@ -45,8 +45,11 @@ export function restoreSettled(host: Host, failed: readonly FailedRelease[]): Pr
   });
 }
 
-/** For a command without an agent: the restore of its start is in the history like any cycle. */
-export function recordRestored(host: Host, end: CycleEnd): void {
+/**
+ * Writes the automatic rollback of a command's start to the history: by `writ`, with reason BAKE_FAILED. There is no agent then.
+ * A history that cannot be written is only logged.
+ */
+export function recordBakeRollback(host: Host, end: CycleEnd): void {
   createRecorder().record(host, end, { by: 'writ', reason: 'BAKE_FAILED' });
 }
 

@@ -12,7 +12,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { keepActive } from '../bake/keep-release.js';
-import { recordRestored } from '../bake/restore-settled.js';
+import { recordBakeRollback } from '../bake/restore-settled.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
@@ -243,7 +243,7 @@ export async function withHost<T>(
       const start = { cycle: newCycleId(), signal, observe };
       const started = await startHost(host, { ...start, ...given({ hasLaterScrub }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
-      if (started.restored !== undefined) recordRestored(host, started.restored);
+      if (started.restored !== undefined) recordBakeRollback(host, started.restored);
       return act(host, { ...started, ...given({ left: before }) });
     });
   } catch (error) {

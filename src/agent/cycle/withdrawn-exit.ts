@@ -26,7 +26,11 @@ interface Tried {
   readonly atMs: number;
 }
 
-/** @returns an exit that counts its failed attempts in memory, until the process exits */
+/**
+ * @returns the exit rollback of withdrawn releases, with the alarm ACTIVE_WITHDRAWN; afterCycle gives undefined without an
+ *   attempt Attempts to leave one generation wait 1 minute, doubling to an hour. They are counted in memory, until the process
+ *   exits
+ */
 export function createWithdrawnExit(): PolicyExit {
   let tried: Tried | undefined;
   const beginAttempt = (generation: number, nowMs: number): 'begun' | 'too-soon' => {

@@ -82,7 +82,11 @@ export function readReportAnswer({ body }: Answered, url: URL): ReportAnswer {
   return { everyMs, outcomes };
 }
 
-/** Parses a challenge. @throws WritError FLEET_ANSWER, also for a nonce that would inject another header */
+/**
+ * Parses a challenge.
+ * @returns counter, and nonce: 1 to 200 printable ASCII characters without a space
+ * @throws WritError FLEET_ANSWER, also for a nonce that would inject another header
+ */
 export function readChallenge({ body }: Answered, url: URL): CounterChallenge {
   const { counter, nonce } = memberOf(body, url);
   if (!isCount(counter) || !isText(nonce) || !/^[\x21-\x7e]{1,200}$/.test(nonce)) throw malformedAnswer(url);

@@ -17,7 +17,10 @@ export interface VerbOptions {
   readonly workers?: Readonly<Record<string, WorkerLedger>>;
 }
 
-/** @returns a function that gives the verb; `restart` also if it is pending, or if an older generation cannot be compared */
+/**
+ * @returns a function that gives the verb of a worker: `reset` for a group without restartWhen; else the pending action, if there
+ *   is one; else `restart` if a file of restartWhen changed or an older generation cannot be compared; else `reset`
+ */
 export function verbsTo(host: Host, options: VerbOptions): VerbOf {
   const changedSince = changesTo(host, options.to);
   return ({ config }, worker) => {

@@ -15,7 +15,11 @@ export interface AgentMetrics {
   text(): Promise<string>;
 }
 
-/** @param nowMs returns epoch milliseconds, for ages */
+/**
+ * @param nowMs returns epoch milliseconds, for ages
+ * @returns an observer that counts cycles, refusals, steps and scrubs; and text(), which adds the gauges of the last status
+ *   report. Before the first report there are no gauges
+ */
 export function createAgentMetrics(metrics: Metrics, nowMs: () => number): AgentMetrics {
   const counters = countersOf(metrics);
   const fill = gaugesOf(metrics);

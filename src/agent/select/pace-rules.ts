@@ -22,8 +22,9 @@ export interface PaceTimes {
 const maxSettles = 4;
 
 /**
- * @returns epoch milliseconds until which the group waits; undefined where it need not. A time in the future does not delay
- *   anything, because the clock was set back since
+ * @returns epoch milliseconds until which the group waits: the later of the quiet time after the last change (at most 4 quiet
+ *   times after the first), and the least interval after the last move; undefined if this is not after nowMs. A time in the
+ *   future delays nothing, because the clock was set back since
  */
 export function waitsUntilMs(rule: PaceRule, times: PaceTimes): number | undefined {
   const { settleMs = 0, minIntervalMs = 0 } = rule;

@@ -2,7 +2,7 @@
 // that much. Kept in the ledger by bundle; `--force` and another release try at once. Never a refusal of the release.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
-import { hasGrown } from '../../core/release/disk-space.js';
+import { isNowFree } from '../../core/release/disk-space.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { diskFullError, readFreeSpace } from '../../platform/disk/free-space.js';
 import type { Host } from '../state/host.js';
@@ -19,7 +19,7 @@ export function judgeSpace(
   if (need === undefined || need.serial !== serial) return undefined;
   const path = host.paths.staging;
   const free = readFreeSpace(path);
-  if (hasGrown(need, free)) return undefined;
+  if (isNowFree(need, free)) return undefined;
   const { unit, needed } = need;
   return diskFullError({ unit, needed, available: free[unit] }, { path, what: `${bundle} ${serial}` });
 }

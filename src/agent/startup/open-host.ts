@@ -224,7 +224,7 @@ function readActiveNumber({ paths }: Pick<Host, 'paths'>): number | undefined {
   }
 }
 
-/** Closes the sockets and connections. The caller releases the lock. */
+/** Closes the drivers of the worker groups and the repository client. The control socket and the lock stay for the caller. */
 export async function closeHost(host: Host): Promise<void> {
   await closeGroups(host.groups);
   await host.client.close();

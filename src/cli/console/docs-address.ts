@@ -21,7 +21,10 @@ export interface DocsPage {
   readonly docsUrl?: string;
 }
 
-/** @returns the members of --json that name the page of a code */
+/**
+ * @returns members for --json: docs is the command `writ help CODE`; docsUrl is the page of the code, left out if no site is
+ *   known
+ */
 export function docsPage(code: ErrorCode, places: DocsPlaces): DocsPage {
   const url = addressOf(code, places);
   return { docs: docsOf(code), ...(typeof url === 'string' ? { docsUrl: url } : {}) };

@@ -24,7 +24,9 @@ const queryEveryMs = 2000;
 
 /**
  * @param asked the bundle and channel of the query
- * @returns the newest signed release; where no repository is followed, the highest serial that hosts reported
+ * @returns the signed serial if repositories are followed, and readAtMs, the oldest refresh of those that decide (0: never); else
+ *   the highest serial that hosts report, without readAtMs. serial is undefined if no repository or host has a release of this
+ *   channel
  * @throws WritError USAGE when repositories have different newest releases
  */
 export function chooseLatest({ repositories = [], releases, offers }: Known, asked: Channel): LatestRelease {

@@ -114,7 +114,7 @@ export function isAgentNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
 }
 
-/** True when this user has no permission to connect: whether an agent runs is unknown. */
+/** True for AGENT_UNREACHABLE with the fact reason `denied`: this user may not connect. Whether an agent runs is unknown. */
 export function isConnectionDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
@@ -147,6 +147,8 @@ const retryDelayMs = 500;
  * has no socket: the request is retried for a minute.
  * @param parse returns the result in the last message; throws if the message is not a response to the request
  * @param runStandalone undefined for a request that only a running agent can do
+ * @throws WritError AGENT_UNREACHABLE if no agent runs and runStandalone is undefined; LOCK_HELD if an agent holds the lock after
+ *   the minute; INTERRUPTED; what sendRequest, parse and runStandalone throw
  */
 export async function requestOrRun<T>(
   agentRequest: AgentRequest,

@@ -80,7 +80,7 @@ export function releaseDetails(releases: readonly ShownRelease[]): Record<string
   });
 }
 
-/** @returns a line for each file with its cause, and with the command that shows its releases */
+/** @returns a line for each file with its cause and code, and with the command `writ repo log`, which shows its releases */
 export function leftOutLines(files: readonly IgnoredFile[], repository: string): string[] {
   const command = `writ repo log --repository ${shellQuote(repository)}`;
   return files.map(

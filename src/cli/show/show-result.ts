@@ -28,7 +28,7 @@ export interface Block {
 const maxDetailLines = 20;
 const maxOutputLines = 12;
 
-/** @param result of the cycle. @returns its block for people */
+/** @returns lines with warnings and what was cut; next and undo of the outcome; docs: the worst code if exitCode is not 0 */
 export function showResult(result: Bounded<CycleResult>): Block {
   const block = blocks[result.outcome](result);
   const others = result.warnings.filter((one) => !isOfFleet(one));

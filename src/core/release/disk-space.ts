@@ -77,7 +77,7 @@ export function shortageOf(space: Space, free: FreeSpace): Shortage | undefined 
   return { unit: 'inodes', needed: inodes, available: free.inodes };
 }
 
-/** @returns true if the missing space is free now */
-export function hasGrown({ unit, needed }: Pick<Shortage, 'unit' | 'needed'>, free: FreeSpace): boolean {
+/** @returns true if as many bytes or inodes are free now as were needed */
+export function isNowFree({ unit, needed }: Pick<Shortage, 'unit' | 'needed'>, free: FreeSpace): boolean {
   return free[unit] >= needed;
 }

@@ -16,7 +16,8 @@ export interface KeptLengths {
 /**
  * @param from digest of the manifest of the base
  * @param archiveBytes signed length of the archive of the new release
- * @returns the delta to fetch; undefined if the archive must be fetched, which begins a new chain
+ * @returns the smallest delta from the base; undefined if the archive must be fetched, which begins a new chain: no delta is
+ *   smaller than the archive, the chain would have more than 16 deltas, or more bytes than the archive
  */
 export function deltaToTake(
   deltas: readonly DeltaInfo[] | undefined,

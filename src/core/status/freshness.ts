@@ -129,7 +129,11 @@ export interface FreshnessReport extends Contact {
   readonly overdueSinceMs?: number;
 }
 
-/** @returns the freshness at `nowMs`, or at the clock floor if the clock is behind it */
+/**
+ * @returns the freshness at `nowMs`, or at the clock floor if the clock is behind it. The first state that applies: refused (the
+ *   last answer), frozen (a role expired), stale (older than staleAfter or maxStale, or never proven), fresh. ageMs: left out if
+ *   never proven
+ */
 export function judgeFreshness(facts: FreshnessFacts): FreshnessReport {
   const nowMs = Math.max(facts.nowMs, facts.clockFloorMs ?? 0);
   const { contact, staleAfterMs, maxStaleMs } = facts;

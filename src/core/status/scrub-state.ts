@@ -50,7 +50,9 @@ export const noScrubCounts: ScrubCounts = { looks: 0, damaged: 0, repaired: 0, f
 
 export const maxRecordedDamage = 20;
 
-/** @returns true for damage that only a swap repairs: a link with another target, or a generation with other entries */
+/**
+ * @returns true for the parts `current` (link with another target) and `generation` (other entries), which only a swap repairs
+ */
 export function isLinkDamage({ part }: DamageFound): boolean {
   return part === 'current' || part === 'generation';
 }

@@ -47,7 +47,7 @@ export class CounterChanges {
   }
 }
 
-/** Writes all counters that a transaction changes. Called once in it, because all servers must write in one order. */
+/** Adds all changes of a transaction to the stored counts. Called once in it, because all servers must write in one order. */
 export async function writeCounters(
   db: Kysely<Tables>,
   writer: RowWriter,

@@ -35,7 +35,10 @@ export function judgeCounter(
   return next.counter === last.counter && next.bodyDigest === last.bodyDigest ? 'repeat' : 'challenge';
 }
 
-/** @param factor multiplies the interval; above 1 if the server gets more reports than it can process. @returns milliseconds */
+/**
+ * @param factor multiplies the interval; above 1 if the server gets more reports than it can process
+ * @returns milliseconds: at least askedMs; at most ten times askedMs and at most an hour, unless askedMs is longer
+ */
 export function grantedInterval(askedMs: number, factor: number): number {
   return Math.round(Math.min(Math.max(askedMs * factor, askedMs), longestGrantMs(askedMs)));
 }

@@ -12,7 +12,7 @@ import { History } from './history.js';
 import { type Frame, renderPage } from './layout.js';
 import { OfferList } from './offers.js';
 import { Moment, Section, UntrustedText } from './parts.js';
-import { Signed } from './signed.js';
+import { SignedSection } from './signed.js';
 import { counted, shareText } from './words.js';
 
 const [width, height] = [1000, 200];
@@ -41,7 +41,7 @@ export function releasePage(
           <UntrustedText text={bundle} /> {serial} <span class="quiet">{channel}</span>
         </h1>
         <Counts {...shown} />
-        <Signed release={release} signed={report.signed} />
+        <SignedSection release={release} signed={report.signed} />
         <Curve {...shown} />
         <OfferList offers={report.offers} id="offers" role={frame.visitor?.role} />
         <History

@@ -18,8 +18,11 @@ interface Shown {
   readonly signed: ReleaseReport['signed'];
 }
 
-/** Empty if the server follows no repository. */
-export function Signed({ release, signed }: Shown): VNode | null {
+/**
+ * What each repository has signed for the release: its state (current, behind, ...), the newest serial and the changes.
+ * @returns null if the server follows no repository; a sentence if no repository has this bundle and channel
+ */
+export function SignedSection({ release, signed }: Shown): VNode | null {
   if (signed === undefined) return null;
   return (
     <Section id="signed" title="What was signed">

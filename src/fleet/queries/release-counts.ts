@@ -83,7 +83,7 @@ export interface ReleaseCounts {
 /**
  * @param views of the followed repositories; each release gets its adoption by them
  * @param past silent, stopped and cloned hosts, which are counted apart from hosts with a current report
- * @returns releases by bundle and channel, the newest serial first
+ * @returns releases by bundle and channel, the newest serial first; offers that hosts have not activated; idle hosts
  */
 export async function countReleases(
   db: Kysely<Tables>,

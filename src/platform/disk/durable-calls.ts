@@ -146,7 +146,7 @@ export function removeTree(path: string | Buffer): void {
   removeTreeAt(path);
 }
 
-/** @param position in bytes; undefined: after the last write */
+/** @param position in bytes; undefined: after the last write. @throws the system's error */
 export function writeAll(descriptor: number, bytes: Uint8Array, position?: number): void {
   for (let done = 0; done < bytes.length; ) {
     const at = position === undefined ? null : position + done;

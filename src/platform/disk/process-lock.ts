@@ -32,10 +32,10 @@ export interface LockOptions {
 const retryMs = 200;
 
 /**
- * Takes the lock. An abort of the signal ends the wait.
- * @throws WritError options.code if another process holds the lock after waitMs; its facts are `holder` (for people), `alive`, and
- *   as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* if the lock file cannot be opened; LOCK_UNTRIED if no
- *   program can be started now; INTERNAL without the flock program
+ * Takes the lock. An abort of the signal ends the wait as the end of waitMs does, with the same error.
+ * @throws WritError options.code if another process holds the lock after waitMs; its facts are `holder` (for people), `alive`,
+ *   and as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* if the lock file cannot be opened; LOCK_UNTRIED
+ *   if no program can be started now; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock, durable } = options;

@@ -12,7 +12,7 @@ export function accountRows(file: string): readonly (readonly string[])[] {
   return text.split('\n').map((line) => line.split(':'));
 }
 
-/** @returns whether this is the number of a user or group */
+/** @returns whether the text is a number of a user or group (1 to 10 digits, any value), and not a name */
 export function isAccountId(text: string): boolean {
   return /^\d{1,10}$/.test(text);
 }

@@ -15,7 +15,7 @@ export function resolveGroup(group: string | number, file = '/etc/group'): numbe
 
 /**
  * Whether a group has no member but this user and root, as the private group that many systems create for each user with umask
- * 002. A group without an entry may have any member.
+ * 002. False for a group without an entry, and for one with a member that passwd does not have.
  */
 export function isOwnGroup(
   gid: number,

@@ -35,14 +35,14 @@ export interface KeyDirectory {
 }
 
 /** A role with the keys that may sign it, from the root or from the targets that delegate to it. */
-export interface RoleHolder {
+export interface SigningAuthority {
   readonly name: string;
   readonly keys: Readonly<Record<string, MetadataKey>>;
   readonly role: RoleKeys;
 }
 
-/** @returns the signing authority of a top-level role */
-export function holderOf(root: RootSigned, name: TopLevelRole): RoleHolder {
+/** @returns the signing authority of a top-level role: its name, key ids and threshold, and all keys of the root by key id */
+export function signingAuthorityOf(root: RootSigned, name: TopLevelRole): SigningAuthority {
   return { name, keys: root.keys, role: root.roles[name] };
 }
 
@@ -75,7 +75,7 @@ export function keyFilesIn(directory: string): string[] {
  */
 export async function openKeysOf(
   keys: KeyDirectory,
-  holder: RoleHolder,
+  holder: SigningAuthority,
 ): Promise<readonly Signer[] | undefined> {
   const { threshold } = holder.role;
   const files = findKeyFiles(keys.path, holder).slice(0, threshold);
@@ -87,14 +87,14 @@ export async function openKeysOf(
 }
 
 /** @returns true if openKeysOf would find enough keys. Opens no key and uses no device, so a later failure is possible */
-export function hasAvailableKeys(keys: KeyDirectory, holder: RoleHolder): boolean {
+export function hasAvailableKeys(keys: KeyDirectory, holder: SigningAuthority): boolean {
   const files = findKeyFiles(keys.path, holder);
   return files.length + externalSigners(keys, holder, files).length >= holder.role.threshold;
 }
 
 function externalSigners(
   { external = [] }: KeyDirectory,
-  { name, keys, role }: RoleHolder,
+  { name, keys, role }: SigningAuthority,
   files: readonly KeyFile[],
 ): Signer[] {
   const taken = new Set(files.map(keyIdOfFile));
@@ -116,7 +116,7 @@ export function hasOnlineKeys(directory: string): boolean {
  * Reads files that are named for the role first. Files that are named for another role are never opened, such as the other
  * keys of a server.
  */
-function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] {
+function findKeyFiles(directory: string, { name, role }: SigningAuthority): KeyFile[] {
   const names = keyFilesIn(directory);
   const isNamed = (file: string): boolean => isNamedFor(name, file);
   const named = names.filter(isNamed).map((file) => readKeyFile(join(directory, file)));
@@ -151,7 +151,10 @@ export function keyIdOfFile({ publicKey }: KeyFile): string {
 }
 
 /** @throws WritError KEYS_MISSING naming the role and the directory that was searched */
-export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Promise<readonly Signer[]> {
+export async function requireKeysOf(
+  keys: KeyDirectory,
+  holder: SigningAuthority,
+): Promise<readonly Signer[]> {
   const signers = await openKeysOf(keys, holder);
   if (signers !== undefined) return signers;
   throw missingKeys(keys, holder);
@@ -161,7 +164,7 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
  * @param further a sentence that follows the hint of the error
  * @returns KEYS_MISSING with the role and the keys that the directory contains instead
  */
-export function missingKeys(keys: KeyDirectory, holder: RoleHolder, further?: string): WritError {
+export function missingKeys(keys: KeyDirectory, holder: SigningAuthority, further?: string): WritError {
   const { name, role } = holder;
   const { threshold, keyids } = role;
   const found = findKeyFiles(keys.path, holder).length;
@@ -182,7 +185,7 @@ export function missingKeys(keys: KeyDirectory, holder: RoleHolder, further?: st
  * @returns a text for a file that is named for the role and has a key of another repository, or an older one; undefined
  *   without such a file
  */
-function describeForeignKey(directory: string, { name, role }: RoleHolder): string | undefined {
+function describeForeignKey(directory: string, { name, role }: SigningAuthority): string | undefined {
   const files = keyFilesIn(directory).filter((file) => isNamedFor(name, file));
   for (const file of files) {
     const key = orUndefined(() => readKeyFile(join(directory, file)));

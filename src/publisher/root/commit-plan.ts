@@ -4,7 +4,7 @@ import { isVouchedByRoot, requireFresh } from '../../core/tuf/metadata-checks.js
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { hasAvailableKeys, holderOf, type KeyDirectory } from '../keys/key-directory.js';
+import { hasAvailableKeys, type KeyDirectory, signingAuthorityOf } from '../keys/key-directory.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
 import type { LaterRole, MissingFiles } from '../repository/live-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
@@ -114,7 +114,7 @@ function planRoles(state: RepositoryState, root: RootSigned, { keys, clock }: Pl
   const files = { targets: state.targets, snapshot: live.snapshot, timestamp: live.timestamp };
   const isVouched = (file: ParsedFile<LaterRole>): boolean => isVouchedByRoot(file, { signed: root });
   const isAvailable = (role: LaterRole): boolean =>
-    keys !== undefined && hasAvailableKeys(keys, holderOf(root, role));
+    keys !== undefined && hasAvailableKeys(keys, signingAuthorityOf(root, role));
   const unvouched = signingOrder.filter((role) => !isVouched(files[role]));
   const needed = new Set(unvouched.flatMap((role) => rolesFrom(role)));
   // An earlier run signed the targets, and ended before it published them.

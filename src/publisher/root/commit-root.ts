@@ -8,7 +8,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { onlineRoles, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { holderOf, type KeyDirectory, requireKeysOf } from '../keys/key-directory.js';
+import { type KeyDirectory, requireKeysOf, signingAuthorityOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import type { LaterRole } from '../repository/live-files.js';
 import { anchorName, readOwnRoot, withoutWaiting } from '../repository/repository-state.js';
@@ -99,7 +99,7 @@ async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Pr
   const online = !plan.missing.includes('snapshot') && !plan.missing.includes('timestamp');
   const signers: [LaterRole, readonly Signer[]][] = [];
   for (const role of here.filter((one) => one === 'targets' || online)) {
-    signers.push([role, await requireKeysOf(keys, holderOf(plan.root.signed, role))]);
+    signers.push([role, await requireKeysOf(keys, signingAuthorityOf(plan.root.signed, role))]);
   }
   return Object.fromEntries(signers);
 }

@@ -48,7 +48,7 @@ export type InitResult = ReturnType<typeof initRepository>;
 
 /** @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions) {
-  const { layout, plan } = requireInit(options);
+  const { layout, plan } = planInit(options);
   const rootBytes = createAllOrNothing(options, layout, plan);
   return {
     roles: plan.roles.map(({ role, threshold, keys }) => ({
@@ -68,11 +68,11 @@ export function initRepository(options: InitOptions) {
 }
 
 /**
- * Runs all checks before a person types a passphrase twice.
- * @returns the plan of the new files
+ * Runs all checks before a person types a passphrase twice. Writes nothing.
+ * @returns the layout of the repository; and the plan: roles with their keys, and paths of all new files in the key directory
  * @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS
  */
-export function requireInit(options: InitOptions) {
+export function planInit(options: InitOptions) {
   requireThresholdOf(options);
   requireNames(options);
   const layout = layoutOf(options.repository);

@@ -10,7 +10,7 @@ import {
   onlineRoles,
   type ParsedFile,
 } from '../../core/tuf/tuf-metadata.js';
-import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
+import { type KeyDirectory, openKeysOf, requireKeysOf, signingAuthorityOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import {
   describeListedFile,
@@ -48,8 +48,8 @@ export async function openOnlineSigners(repository: string, keys: KeyDirectory):
   // Only the root counts here.
   const reading = { missingFiles: 'accepted' } as const;
   const root = readRepositoryState(layoutOf(repository), keys.path, reading).live.root.signed;
-  const snapshot = await requireKeysOf(keys, holderOf(root, 'snapshot'));
-  return { snapshot, timestamp: await requireKeysOf(keys, holderOf(root, 'timestamp')) };
+  const snapshot = await requireKeysOf(keys, signingAuthorityOf(root, 'snapshot'));
+  return { snapshot, timestamp: await requireKeysOf(keys, signingAuthorityOf(root, 'timestamp')) };
 }
 
 /** The signers, or the roles with missing keys. */
@@ -60,8 +60,8 @@ export type OnlineKeys = { readonly signers: OnlineSigners } | { readonly missin
  * @throws WritError KEY_UNREADABLE, PASSPHRASE_*
  */
 export async function findOnlineSigners(keys: KeyDirectory, { live }: RepositoryState): Promise<OnlineKeys> {
-  const snapshot = await openKeysOf(keys, holderOf(live.root.signed, 'snapshot'));
-  const timestamp = await openKeysOf(keys, holderOf(live.root.signed, 'timestamp'));
+  const snapshot = await openKeysOf(keys, signingAuthorityOf(live.root.signed, 'snapshot'));
+  const timestamp = await openKeysOf(keys, signingAuthorityOf(live.root.signed, 'timestamp'));
   if (snapshot !== undefined && timestamp !== undefined) return { signers: { snapshot, timestamp } };
   const opened = { snapshot, timestamp };
   return { missing: (['snapshot', 'timestamp'] as const).filter((role) => opened[role] === undefined) };

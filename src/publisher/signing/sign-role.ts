@@ -12,11 +12,11 @@ import {
 } from '../../core/tuf/tuf-metadata.js';
 import {
   hasAvailableKeys,
-  holderOf,
   type KeyDirectory,
   missingKeys,
   openKeysOf,
-  type RoleHolder,
+  type SigningAuthority,
+  signingAuthorityOf,
 } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
@@ -29,8 +29,8 @@ import type { SignedRole } from './online-signing.js';
 import { describeSigningTime, type SigningClock } from './signing-time.js';
 
 /** @returns the keys and threshold of a role that lists releases. @throws WritError ROLE_UNKNOWN */
-export function findRoleHolder({ live, targets }: RepositoryState, role: string): RoleHolder {
-  if (role === 'targets') return holderOf(live.root.signed, 'targets');
+export function findRoleHolder({ live, targets }: RepositoryState, role: string): SigningAuthority {
+  if (role === 'targets') return signingAuthorityOf(live.root.signed, 'targets');
   const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
   if (delegated !== undefined) {
     return { name: role, keys: targets.signed.delegations?.keys ?? {}, role: delegated };

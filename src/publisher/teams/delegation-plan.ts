@@ -68,7 +68,7 @@ export interface DelegationPlan {
 }
 
 /**
- * @returns undefined when nothing would change
+ * @returns undefined when nothing would change; the removal of a role always has a plan
  * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE; REPOSITORY_INVALID where the listed file of the role is lost
  */
 export function planDelegation(

@@ -61,7 +61,10 @@ export interface CheckOptions {
 
 type CheckedRoots = NonNullable<ReturnType<typeof checkRoots>>;
 
-/** @returns the trusted first root, the newest root and the number of roots; undefined without a first root */
+/**
+ * @returns anchor: the bytes of the trusted first root; newest: the last root of the unbroken chain; count: the roots on disk.
+ *   undefined if the first root is missing or cannot be verified, or the served one is not that of keysDirectory
+ */
 export function checkRoots(
   layout: RepositoryLayout,
   findings: Findings,

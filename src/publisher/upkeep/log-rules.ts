@@ -147,7 +147,10 @@ export function toMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) 
   });
 }
 
-/** @returns the delegations that were created, changed or removed */
+/**
+ * @returns an act for each delegation that differs, sorted by team: change is created, changed or removed; added and removed
+ *   keys; threshold and paths, left out for removed
+ */
 export function delegationActs(before: TargetsSigned | undefined, after: TargetsSigned): DelegationAct[] {
   const old = new Map((before?.delegations?.roles ?? []).map((role) => [role.name, role]));
   const next = new Map((after.delegations?.roles ?? []).map((role) => [role.name, role]));

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { onlineRoles, type RootSigned } from '../../core/tuf/tuf-metadata.js';
-import { hasAvailableKeys, hasOnlineKeys, holderOf, missingKeys } from '../keys/key-directory.js';
+import { hasAvailableKeys, hasOnlineKeys, missingKeys, signingAuthorityOf } from '../keys/key-directory.js';
 import { requireOwnRepository } from '../repository/repository-owner.js';
 
 /** @returns DISK_DENIED or REPOSITORY_OWNER where this user cannot write the files of a re-signing; undefined where it can */
@@ -42,7 +42,7 @@ export function findKeyObstacle(keys: string, root: RootSigned): WritError | und
     if (!hasOnlineKeys(keys)) return undefined;
     const directory = { path: keys, passphrases: { ask: async () => undefined } };
     const lacking = onlineRoles
-      .map((role) => holderOf(root, role))
+      .map((role) => signingAuthorityOf(root, role))
       .find((one) => !hasAvailableKeys(directory, one));
     return lacking && missingKeys(directory, lacking);
   } catch (error) {

@@ -20,7 +20,11 @@ export interface LiveFile {
   read(): LiveBytes | undefined;
 }
 
-/** @param file relative to the repository */
+/**
+ * @param file relative to the repository
+ * @returns a reader: read() loads the file again when it changed, gives undefined without a file, and throws METADATA_MALFORMED
+ *   for more than maxBytes
+ */
 export function createLiveFile(repository: string, file: string, maxBytes: number): LiveFile {
   const path = join(repository, file);
   let known: { readonly stamp: FileStamp; readonly live: LiveBytes } | undefined;

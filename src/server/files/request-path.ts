@@ -31,7 +31,8 @@ const forbidden = /[\u0000-\u001f\u007f/\\]/;
 
 /**
  * @param url the request target as received: a path or the absolute form, with or without a query
- * @returns the kind and file of the target; `none` for every target that is not on the list
+ * @returns kind timestamp, health or metrics; root, metadata or target with its file, relative to the repository (`N.root.json`
+ *   is root); none for every other target
  */
 export function parseRequestPath(url: string): RequestPath {
   // The two files of every poll come first, in the form that hosts send, so that nothing is split or decoded.
@@ -79,8 +80,9 @@ function decodeOnce(part: string): string | undefined {
 }
 
 /**
- * Attack: an encoded slash is a path inside a name. A leading dot covers `.`, `..`, `.lock`, and the temporary files of an
- * active write.
+ * @param name decoded. Attack: an encoded slash is a path inside a name
+ * @returns false for a name that is empty, longer than 255 bytes, has a slash, backslash or control character, ends in `.lock`,
+ *   or begins with a dot, as `.`, `..` and the temporary files of an active write
  */
 export function isPlainName(name: string): boolean {
   if (name === '' || name.startsWith('.') || name.endsWith('.lock')) return false;

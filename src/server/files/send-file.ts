@@ -57,7 +57,7 @@ export function sendImmutable(
   sendBytes(response, file, first, length);
 }
 
-/** @param maxAgeSeconds how long a cache may keep the absence of the file; 0: not at all */
+/** @param maxAgeSeconds how long a cache may keep the absence of the file; 0: not at all (`no-store`) */
 export function sendAbsent(response: ServerResponse, maxAgeSeconds: number): void {
   const control = maxAgeSeconds === 0 ? 'no-store' : `public, max-age=${maxAgeSeconds}`;
   answerText(response, 404, ['Cache-Control', control], 'not found\n');

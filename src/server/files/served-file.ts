@@ -18,7 +18,8 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'ENXIO']);
 
 /**
  * @param file relative to the repository, from request-path
- * @returns undefined without such a regular file inside metadata/ or targets/
+ * @returns the open descriptor, which the caller closes, with length in bytes and modifiedMs; undefined without such a regular
+ *   file inside metadata/ or targets/
  * @throws the system's error when the file exists and cannot be opened
  */
 export function openServedFile(repository: string, file: string): ServedFile | undefined {

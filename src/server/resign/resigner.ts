@@ -244,7 +244,7 @@ export function missingFilesText(missing: readonly string[]): string {
   return `the snapshot lists ${names}${more}, which the directory does not have: hosts accept no new release of these teams; restore from a copy of the repository`;
 }
 
-/** @returns each file with its cause and its remedy */
+/** @returns one line: the text of each file with its cause and its remedy, joined by a space */
 export function setAsideText(files: readonly RefusedFile[]): string {
   return files.map(({ text }) => text).join(' ');
 }

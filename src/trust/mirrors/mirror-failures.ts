@@ -87,7 +87,10 @@ export function retryAfterMsOf(error: WritError): number | undefined {
   return error.code === 'SERVER_BUSY' && typeof retryAfterMs === 'number' ? retryAfterMs : undefined;
 }
 
-/** @returns the failure as a warning of a cycle in which another mirror succeeded */
+/**
+ * @returns the failure as a warning of a cycle in which another mirror succeeded: the same code, facts and hint, with the mirror
+ *   before the message
+ */
 export function mirrorWarning({ mirror, error }: MirrorFailure): WritError {
   const { code, message, facts, hint } = error;
   return new WritError(code, `mirror ${mirror}: ${message}`, { facts: { ...facts, mirror }, hint });

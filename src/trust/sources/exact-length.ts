@@ -2,7 +2,7 @@
 import { WritError } from '../../core/errors.js';
 
 /**
- * @param exact expected number of bytes, and the name of the file for the error
+ * @param options expected: number of bytes; what: name of the file for the error
  * @throws WritError DOWNLOAD_TOO_LARGE before it yields a byte too many; DOWNLOAD_TRUNCATED at an early end
  */
 export async function* exactLength(

@@ -15,11 +15,12 @@ export const maxKeptBytes = 100_000_000;
 const topLevelFiles: readonly string[] = topLevelRoles.map((role) => `${role}.json`);
 
 /**
- * Removes the oldest files until the new one fits. A removed file is fetched again when needed, and the copy in the record of an
- * active release still proves it.
+ * Removes the oldest files of delegated roles until they and the new file have at most maxKeptBytes (100 MB). Top-level files and
+ * the file of this name stay. A removed file is fetched again when needed; the record of an active release has a copy that proves
+ * it.
  * @param name of the new file in the directory
  */
-export function removeOldestFiles(fs: DurableFs, directory: string, name: string, bytes: number): void {
+export function makeSpaceForDelegated(fs: DurableFs, directory: string, name: string, bytes: number): void {
   let leftBytes = maxKeptBytes - bytes;
   for (const { path, size } of newestFirst(directory, name)) {
     leftBytes -= size;

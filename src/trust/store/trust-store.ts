@@ -11,7 +11,7 @@ import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tu
 import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { removeOldestFiles } from './delegated-files.js';
+import { makeSpaceForDelegated } from './delegated-files.js';
 import type { TrustFloors } from './floor-rules.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
 import { type FloorPlace, openTrustFloors } from './trust-floors.js';
@@ -128,7 +128,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
     loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
     saveDelegated: (name, bytes) => {
-      removeOldestFiles(fs, directory, `${roleFileName(name)}.json`, bytes.length);
+      makeSpaceForDelegated(fs, directory, `${roleFileName(name)}.json`, bytes.length);
       write('trust.delegated', pathOf(roleFileName(name)), bytes);
     },
     requireLinked: (rootVersion) => {
@@ -175,9 +175,13 @@ function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
   return Object.fromEntries(stored);
 }
 
-/** @returns a hint if this user may not read the file; undefined if the hint of the code applies */
-export function rootAccessHint(path: string, why: string): string | undefined {
-  if (why !== 'EACCES' && why !== 'EPERM') return undefined;
+/**
+ * @param errno code of the system, as EACCES
+ * @returns the chmod that makes the file of the trusted root readable, for EACCES and EPERM; undefined: the hint of the code
+ *   applies
+ */
+export function rootFileAccessHint(path: string, errno: string): string | undefined {
+  if (errno !== 'EACCES' && errno !== 'EPERM') return undefined;
   return `The user of this process may not read the file: \`chmod a+r ${path}\`, and \`chmod a+x\` for its directories. It contains public keys only.`;
 }
 
@@ -187,7 +191,7 @@ function readBootstrap(path: string): Buffer {
   const { why } = verdict;
   throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read: ${why}`, {
     facts: { path, why },
-    ...given({ hint: rootAccessHint(path, why) }),
+    ...given({ hint: rootFileAccessHint(path, why) }),
   });
 }
 

@@ -8,7 +8,8 @@ const maxProcBytes = 65_536;
 
 /**
  * @param pid in the hello of the worker
- * @returns pid and start time; undefined if no process with this pid can be the worker
+ * @returns PID@STARTTICKS; undefined if no process with this pid can be the worker: pid 1 or less, a kernel thread, a process of
+ *   an inner pid namespace, or one that /proc hides
  */
 export function claimedProcess(pid: number): string | undefined {
   // The first process of another container has the pid of this host's init.

@@ -34,7 +34,11 @@ export function stillListens({ place, socketFile, ...holder }: KeptHolder): bool
   return isHeld(holder) && socketFileOf(place) === socketFile;
 }
 
-/** @param program name or path of the program that the process must run; undefined: any */
+/**
+ * @param program name or path of the program that the process must run; undefined: any
+ * @returns kind found, with the process; dead, if no process listens at a place of this host; unknown, with the reason, if the
+ *   place can be of another host or several processes fit. Does not throw for these
+ */
 export async function findListener(
   place: ListenPlace,
   program: string | undefined,

@@ -79,7 +79,10 @@ export interface SupervisedProcess {
   readonly spawnError: string;
 }
 
-/** @returns the process in a struct of an answer; undefined if the struct does not describe a process */
+/**
+ * @returns the process in a struct of an answer: id GROUP:NAME, state (number of supervisord), startedAt in epoch seconds;
+ *   missing numbers are 0. undefined without a name, group, state, statename or pid
+ */
 export function processOf(value: XmlRpcValue): SupervisedProcess | undefined {
   if (!(value instanceof Map)) return undefined;
   const [name, group, state, stateName, pid] = ['name', 'group', 'state', 'statename', 'pid'].map((key) =>

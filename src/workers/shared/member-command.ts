@@ -42,8 +42,8 @@ const maxMembers = 1024;
 
 /**
  * @returns sorted names without repetitions
- * @throws WritError WORKER_UNREACHABLE if the command fails or prints an invalid name: the workers are unknown, and none counts as
- *   departed
+ * @throws WritError WORKER_UNREACHABLE if the command fails, prints an invalid name, too much, or more than 1024 names: the
+ *   workers are unknown, and none counts as departed
  */
 export async function listByCommand(options: MembersOptions): Promise<readonly string[]> {
   const timeoutMs = Math.min(parseDuration(options.timeout ?? '') ?? defaultTimeoutMs, maxTimeoutMs);

@@ -34,7 +34,10 @@ export async function listSockets(place: string, members?: MembersOptions): Prom
   return isGlob(place) ? listByGlob(place, 'socket') : [basename(place)];
 }
 
-/** @returns the socket of one worker of listSockets */
+/**
+ * @returns the socket of one worker of listSockets: with members, place with the name for each `{worker}`; else the file with
+ *   that name in the directory of place
+ */
 export function socketOf(place: string, members: MembersOptions | undefined, worker: string): string {
   return members === undefined ? join(dirname(place), worker) : place.replaceAll('{worker}', () => worker);
 }

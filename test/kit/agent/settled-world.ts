@@ -41,8 +41,11 @@ export interface World {
   readonly driver: ScriptedDriver;
 }
 
-/** Version 1 is active, and every worker has confirmed it except those with an entry in `workers`. */
-export async function world(
+/**
+ * Version 1 is active on a host with one group, `app`. 20 s have passed since, and `driver.notified` is empty.
+ * @param workers all workers of the group, by name, with the reply of each to a notification
+ */
+export async function settledWorld(
   workers: Parameters<typeof scriptedDriver>[0],
   config: Partial<WorkerGroupConfig> = {},
 ): Promise<World> {

@@ -15,8 +15,11 @@ export function scriptArgv(script: string, checkout = projectRoot): [string, ...
   return [process.execPath, '--input-type=module', '-e', prelude + script];
 }
 
-/** Runs the script to its end, at most two minutes. */
-export function runScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
+/**
+ * Runs a script to its end, at most two minutes. A failure and the end of that time are results; it does not reject for them.
+ * @param script text of an ES module for Node; `at('src/...')` gives compiled files of Writ
+ */
+export function runNodeScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
   // Passes the coverage directory, so that code of Writ in the script counts as covered.
   const folder = process.env['NODE_V8_COVERAGE'];
   const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };

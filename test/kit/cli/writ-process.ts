@@ -12,7 +12,10 @@ export interface ProcessOptions extends RunWritOptions {
   readonly entry?: string;
 }
 
-/** Runs the program to its end, as a user would; no terminal is attached. */
+/**
+ * Runs the program to its end, as a user would; no terminal is attached. There is no timeout.
+ * @returns exitCode (null after a signal), stdout and stderr; rejects only if the process cannot start
+ */
 export function runWritProcess(args: readonly string[], options: ProcessOptions = {}): Promise<WritRun> {
   return new Promise((resolve, reject) => {
     const { under = [], cwd, env, entry = writProgramUnder(under) } = options;

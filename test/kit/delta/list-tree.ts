@@ -8,7 +8,7 @@ export function listOf(lines: number, seed = 7): string {
   return Array.from({ length: lines }, () => `${name()} CNAME .\n`).join('');
 }
 
-/** @returns the list with one line more in its middle */
+/** @returns the list with the line after the line that contains its middle character */
 export function withLine(list: string, line: string): string {
   const middle = list.indexOf('\n', list.length / 2) + 1;
   return `${list.slice(0, middle)}${line}\n${list.slice(middle)}`;

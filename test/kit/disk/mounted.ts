@@ -18,7 +18,7 @@ export function needsMounts(): { skip?: string } {
 
 /**
  * @param mounts lines of shell, run before the script, as `mount -t tmpfs -o size=8m tmpfs /tmp/x`
- * @param script as runScript's
+ * @param script as that of runNodeScript
  */
 export function runMounted(mounts: readonly string[], script: string): Promise<CommandResult> {
   const folder = process.env['NODE_V8_COVERAGE'];

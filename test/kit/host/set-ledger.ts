@@ -5,7 +5,7 @@ import type { StateFile } from '../../../src/agent/state/state-file.js';
 /** A member that is undefined is taken out of the file. */
 type Members = { readonly [Name in keyof Ledger]?: Ledger[Name] | undefined };
 
-/** Writes these members, and leaves the others as they are. */
+/** Writes these members, removes those that are undefined, and leaves the others as they are. */
 export function setLedger(file: StateFile<Ledger>, members: Members): void {
   file.write(ledgerWith(file.read(), members));
 }

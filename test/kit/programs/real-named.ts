@@ -26,6 +26,7 @@ export interface RealNamed extends AsyncDisposable {
 /**
  * @param directory for its own files; it must not exist
  * @param zone name and file; the file may be missing, then the zone is served from the first reload on
+ * @returns named on 127.0.0.1 with its port and the rndc command; disposing it ends it. @throws Error if named does not come up
  */
 export async function startNamed(
   directory: string,

@@ -98,7 +98,7 @@ export function fileEntry({ path, content, executable = false }: BundleFile): Bu
   return Buffer.byteLength(path) > 100 ? Buffer.concat([paxEntry([['path', path]]), entry]) : entry;
 }
 
-/** An honest tar: manifest, files in order, end. */
+/** An honest tar: manifest, files sorted by the bytes of their paths, end. */
 export function bundleTar(files: readonly BundleFile[]): Buffer {
   const sorted = [...files].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
   const manifest = tarEntry({ path: manifestName, content: manifestOf(files) });

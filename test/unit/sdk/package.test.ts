@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { runScript } from '../../kit/cli/child-script.js';
+import { runNodeScript } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
 
@@ -11,7 +11,7 @@ describe('writ/sdk', () => {
     using dir = tempDir();
     const trace = dir.join('imports');
     const script = `console.log(Object.keys(await import('writ/sdk')).join());`;
-    const ended = await runScript(script, tracingEnv(trace));
+    const ended = await runNodeScript(script, tracingEnv(trace));
     assert.ok(ended.kind === 'exited');
     assert.equal(ended.stdout, 'connectPolicy\n', ended.stderr);
     const { sources, joined, whole } = loadedSources(trace);

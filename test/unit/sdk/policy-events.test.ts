@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { connectPolicy, type PolicyEvent } from '../../../src/sdk/policy-reader.js';
 import { native } from '../../../src/workers/drivers/native.js';
 import { until } from '../../kit/assert/until.js';
-import { runScript } from '../../kit/cli/child-script.js';
+import { runNodeScript } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 
@@ -57,7 +57,7 @@ describe('the events of a connection', () => {
         onGeneration: () => undefined,
         onEvent: (event) => { if (event.type === 'accepted') setImmediate(() => policy.close()); throw new Error(event.type); },
       });`;
-    const ended = runScript(script);
+    const ended = runNodeScript(script);
     await until(async () => (await driver.members()).includes('w'));
     const answer = await driver.reset('w', { target: { generation: 1, path: '/g/1' }, timeoutMs: 60_000 });
     assert.equal(answer.kind, 'confirmed');

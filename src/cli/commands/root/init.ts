@@ -7,7 +7,7 @@ import {
   type InitOptions,
   type InitResult,
   initRepository,
-  requireInit,
+  planInit,
 } from '../../../publisher/root/init-repository.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
@@ -65,7 +65,7 @@ export const command: CommandDefinition<InitFlags> = {
   acts: () => true,
   run: async (_args, flags, context) => {
     const options = optionsOf(flags, context);
-    requireInit(options);
+    planInit(options);
     const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
     const result = initRepository({ ...options, passphrase: chosen?.passphrase });
     return answer(result, flags, context, chosen);

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withWantedGeneration } from '../../../../src/agent/notify/worker-ledger.js';
-import { codes, entryOf, probe, settle, world } from '../../../kit/agent/settled-world.js';
+import { codes, entryOf, probe, settle, settledWorld } from '../../../kit/agent/settled-world.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 describe('a group with a probe', () => {
   it('is not notified after a restart that lost the answers, if its probe passes', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
     setLedger(host.ledger, { workers: {} });
@@ -25,7 +25,7 @@ describe('a group with a probe', () => {
   });
 
   it('is notified if its probe fails', async () => {
-    const { test, driver } = await world({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
+    const { test, driver } = await settledWorld({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
     using _ = test;
     const { host } = test;
     setLedger(host.ledger, { workers: {} });
@@ -36,7 +36,7 @@ describe('a group with a probe', () => {
   });
 
   it('is notified of a generation that a move did not notify it of, because the restore may be incomplete', async () => {
-    const { test, driver } = await world({ a: confirms }, probe('true'));
+    const { test, driver } = await settledWorld({ a: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
     host.ledger.write(
@@ -58,7 +58,7 @@ describe('a group with a probe', () => {
   });
 
   it('is probed before a worker that timed out is notified again, because it may use the generation', async () => {
-    const { test, driver } = await world({ a: unreachable }, probe('true'));
+    const { test, driver } = await settledWorld({ a: unreachable }, probe('true'));
     using _ = test;
     const restarted = test.reopen();
     await settle(restarted);
@@ -66,7 +66,7 @@ describe('a group with a probe', () => {
   });
 
   it('does not confirm a worker if another one could have answered the probe', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms }, probe('true'));
     using _ = test;
     driver.processes.set('b', 'second-b');
     driver.workers.set('b', unreachable);
@@ -75,7 +75,7 @@ describe('a group with a probe', () => {
   });
 
   it('reports a refusal if its probe fails for a pending worker, which stays pending', async () => {
-    const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
+    const { test, driver } = await settledWorld({ a: unreachable, b: confirms }, probe('true'));
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'notified', text: 'signalled' }));
     const groups = test.host.groups.map((one) => ({ ...one, config: { ...one.config, ...probe('exit 3') } }));

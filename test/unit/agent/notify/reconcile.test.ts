@@ -6,7 +6,7 @@ import { refreshMembers } from '../../../../src/agent/notify/membership.js';
 import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js';
 import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/worker-ledger.js';
 import type { Answer } from '../../../../src/workers/contract/driver.js';
-import { codes, entryOf, settle, world } from '../../../kit/agent/settled-world.js';
+import { codes, entryOf, settle, settledWorld } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -16,7 +16,7 @@ const queued = (): Answer => ({ kind: 'notified', text: 'queued' });
 
 describe('a worker that could not be notified', () => {
   it('is notified again, without other workers, until it confirms', async () => {
-    const { test, driver } = await world({ a: confirms, b: unreachable });
+    const { test, driver } = await settledWorld({ a: confirms, b: unreachable });
     using _ = test;
     assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
     driver.workers.set('b', confirms);
@@ -30,7 +30,7 @@ describe('a worker that could not be notified', () => {
   });
 
   it('has a backoff of its own', async () => {
-    const { test, driver } = await world({ a: confirms, b: unreachable });
+    const { test, driver } = await settledWorld({ a: confirms, b: unreachable });
     using _ = test;
     await settle(test.host);
     driver.notified.length = 0;
@@ -52,7 +52,7 @@ describe('a worker that could not be notified', () => {
   });
 
   it('is still pending after a restart of the agent, and is notified once', async () => {
-    const { test, driver } = await world({ a: confirms, b: unreachable });
+    const { test, driver } = await settledWorld({ a: confirms, b: unreachable });
     using _ = test;
     driver.workers.set('b', confirms);
     const restarted = test.reopen();
@@ -62,7 +62,7 @@ describe('a worker that could not be notified', () => {
   });
 
   it('is no longer pending after a refusal, which is passed to the caller', async () => {
-    const { test, driver } = await world({ a: unreachable, b: unreachable });
+    const { test, driver } = await settledWorld({ a: unreachable, b: unreachable });
     using _ = test;
     driver.workers.set('a', confirms).set('b', refuses('no view eu'));
     const refusals: string[] = [];
@@ -77,7 +77,7 @@ describe('a worker that could not be notified', () => {
   });
 
   it('is notified with a new id each time', async () => {
-    const { test, driver } = await world({ a: unreachable });
+    const { test, driver } = await settledWorld({ a: unreachable });
     using _ = test;
     const first = entryOf(test, 'app/a')?.notificationId;
     const second = (await settle(test.host)).results[0]?.notificationId;
@@ -90,7 +90,7 @@ describe('a worker that could not be notified', () => {
 
 describe('a new member', () => {
   it('is notified of the active generation, although it is not in the ledger', async () => {
-    const { test, driver } = await world({});
+    const { test, driver } = await settledWorld({});
     using _ = test;
     driver.workers.set('late', confirms);
     await settle(test.host);
@@ -98,7 +98,7 @@ describe('a new member', () => {
   });
 
   it('with a different process has confirmed nothing, and is notified', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms });
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms });
     using _ = test;
     driver.processes.set('a', 'second-a');
     driver.workers.set('a', unreachable);
@@ -111,7 +111,7 @@ describe('a new member', () => {
   });
 
   it('with a different process soon after its confirmation is notified twice more, and is not confirmed if that repeats', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     let processes = 1;
     driver.workers.set('a', (generation) => {
@@ -129,7 +129,7 @@ describe('a new member', () => {
   });
 
   it('after two processes that were killed soon after a notification confirms the generation itself', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     driver.processes.set('a', 'first');
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -150,7 +150,7 @@ describe('a new member', () => {
   });
 
   it('after a process that ended soon after its confirmation confirms the generation itself', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     driver.processes.set('a', 'first');
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -165,8 +165,8 @@ describe('a new member', () => {
   });
 
   /** A worker that answers without a confirmation, and a notification that replaced its process. */
-  async function replacedOnce(): Promise<Awaited<ReturnType<typeof world>>> {
-    const scene = await world({ a: queued });
+  async function replacedOnce(): Promise<Awaited<ReturnType<typeof settledWorld>>> {
+    const scene = await settledWorld({ a: queued });
     const { test, driver } = scene;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
@@ -189,7 +189,7 @@ describe('a new member', () => {
   });
 
   it('with a process that started later than the notification is notified, also if its answers never confirm', async () => {
-    const { test, driver } = await world({ a: queued });
+    const { test, driver } = await settledWorld({ a: queued });
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
@@ -209,7 +209,7 @@ describe('a new member', () => {
   });
 
   it('with a different process is notified after the clock was set back since its answer', async () => {
-    const { test, driver } = await world({ a: queued });
+    const { test, driver } = await settledWorld({ a: queued });
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
@@ -228,7 +228,7 @@ describe('a new member', () => {
   });
 
   it('does not count as a different process on another connection of the same process', async () => {
-    const { test, driver } = await world({ a: unreachable });
+    const { test, driver } = await settledWorld({ a: unreachable });
     using _ = test;
     const textFor = async (process: string): Promise<string | undefined> => {
       driver.processes.set('a', process);
@@ -241,7 +241,7 @@ describe('a new member', () => {
   });
 
   it('with a different process right after its answer is notified if its driver keeps processes', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     Object.assign(driver, { keepsProcess: 'yes' });
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -254,7 +254,7 @@ describe('a new member', () => {
   });
 
   it('that is dead right after its answer does not count as replaced, and is pending', async () => {
-    const { test, driver } = await world({ a: queued });
+    const { test, driver } = await settledWorld({ a: queued });
     using _ = test;
     driver.processes.set('a', 'first');
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -270,7 +270,7 @@ describe('a new member', () => {
     const shown = dir.join('shown');
     fs.writeFileSync(shown, '');
     const probe = { run: ['test', '-e', shown], timeoutMs: 60_000 } as const;
-    const { test, driver } = await world({ a: confirms }, { probe });
+    const { test, driver } = await settledWorld({ a: confirms }, { probe });
     using _ = test;
     fs.rmSync(shown);
     driver.processes.set('a', 'restarted');
@@ -280,7 +280,7 @@ describe('a new member', () => {
   });
 
   it('that had departed is notified when it is back, unless the same process confirmed', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms, c: confirms });
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms, c: confirms });
     using _ = test;
     driver.processes.delete('c');
     await settle(test.host);
@@ -296,7 +296,7 @@ describe('a new member', () => {
   });
 
   it('that departed long ago is removed from the ledger', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms });
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms });
     using _ = test;
     driver.workers.delete('b');
     await settle(test.host);
@@ -306,7 +306,7 @@ describe('a new member', () => {
   });
 
   it('that departed stays in the ledger among the last of many such members', async () => {
-    const { test, driver } = await world({});
+    const { test, driver } = await settledWorld({});
     using _ = test;
     for (const round of [1, 2, 3]) {
       driver.workers.clear();
@@ -333,7 +333,7 @@ describe('a new member', () => {
 
 describe('a restart of the agent', () => {
   it('notifies no worker that confirmed, and writes nothing', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms });
+    const { test, driver } = await settledWorld({ a: confirms, b: confirms });
     using _ = test;
     const restarted = test.reopen();
     await settle(restarted);
@@ -346,7 +346,7 @@ describe('a restart of the agent', () => {
 
 describe('a group with members that cannot be listed', () => {
   it('has neither departed nor confirmed workers, and is reported until it can be listed', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     driver.unread = '/run/app cannot be listed: EACCES';
     const result = await settle(test.host);
@@ -363,7 +363,7 @@ describe('a group with members that cannot be listed', () => {
   });
 
   it('leaves an activation degraded, and its workers pending', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await settledWorld({ a: confirms });
     using _ = test;
     driver.unread = '/run/app cannot be listed: EACCES';
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
@@ -378,7 +378,7 @@ describe('a group with members that cannot be listed', () => {
 
 describe('a cycle without a new release', () => {
   it('refreshes the members and notifies a new one', async () => {
-    const { test, driver } = await world({});
+    const { test, driver } = await settledWorld({});
     using _ = test;
     driver.workers.set('late', confirms);
     const result = await test.pull();
@@ -391,7 +391,7 @@ describe('a cycle without a new release', () => {
 
   it('is degraded while a worker is pending, or the group has fewer members than its minimum', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
-    const { test, driver } = await world({ a: confirms, b: unreachable }, { reset });
+    const { test, driver } = await settledWorld({ a: confirms, b: unreachable }, { reset });
     using _ = test;
     const due = await test.pull();
     assert.deepEqual([due.exitCode, due.problems.map((one) => one.code)], [4, ['WORKER_UNREACHABLE']]);

@@ -11,7 +11,7 @@ import { type RepeatedProbe, repeatAndNoteProbe } from '../../../../src/agent/no
 import { areWorkersConfirmed } from '../../../../src/agent/state/confirmed-workers.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
-import { entryOf, probe, settle, type World, world } from '../../../kit/agent/settled-world.js';
+import { entryOf, probe, settle, settledWorld, type World } from '../../../kit/agent/settled-world.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
@@ -31,7 +31,7 @@ async function scene(
   const dir = tempDir();
   const setExitCode = (exitCode: number): void => fs.writeFileSync(dir.join('exit-code'), String(exitCode));
   setExitCode(0);
-  const made = await world(workers, { ...probe(`exit $(cat '${dir.join('exit-code')}')`), ...config });
+  const made = await settledWorld(workers, { ...probe(`exit $(cat '${dir.join('exit-code')}')`), ...config });
   const refusals: string[] = [];
   const onRefused = async (error: Error & { code?: string }): Promise<void> =>
     void refusals.push(`${error.code}`);
@@ -132,7 +132,7 @@ describe('a repeated probe', () => {
       const run = ['sh', '-c', `echo >>'${dir.join('asked')}'; exit $(cat '${dir.join('code')}')`] as const;
       const { retry: _, ...rest } = usual ?? assert.fail();
       const times = { timeoutMs, deadlineMs, gapMs: 1000, everyMs };
-      const made = await world({ a: confirms }, { probe: { ...rest, run, ...times } });
+      const made = await settledWorld({ a: confirms }, { probe: { ...rest, run, ...times } });
       using test = made.test;
       fs.writeFileSync(dir.join('code'), '1');
       for (let wrong = 0; wrong < 3; wrong++) await askOnce(test.host);

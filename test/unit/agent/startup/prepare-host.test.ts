@@ -7,7 +7,7 @@ import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { requireSafePath } from '../../../../src/platform/disk/safe-path.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -23,7 +23,7 @@ describe('the directories of a host', () => {
   it('are created with exact modes under any umask', async () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
-    const result = await runScript(`
+    const result = await runNodeScript(`
       process.umask(0o077);
       const { prepareHost } = await import(at('src/agent/startup/prepare-host.js'));
       const { createDurableFs } = await import(at('src/platform/disk/durable-fs.js'));

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import {
   addSpace,
   type FreeSpace,
-  hasGrown,
+  isNowFree,
   shortageOf,
   spaceForArchive,
   spaceForTree,
@@ -55,8 +55,8 @@ describe('a shortage', () => {
   }
 
   it('ends when the missing space is free', () => {
-    assert.equal(hasGrown({ unit: 'bytes', needed: 1_000_000 }, free()), true);
-    assert.equal(hasGrown({ unit: 'bytes', needed: 1_000_001 }, free()), false);
-    assert.equal(hasGrown({ unit: 'inodes', needed: 1001 }, free()), false);
+    assert.equal(isNowFree({ unit: 'bytes', needed: 1_000_000 }, free()), true);
+    assert.equal(isNowFree({ unit: 'bytes', needed: 1_000_001 }, free()), false);
+    assert.equal(isNowFree({ unit: 'inodes', needed: 1001 }, free()), false);
   });
 });

@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs, isTemporaryName } from '../../../../src/platform/disk/durable-fs.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { failing, modeOf, observed } from '../../../kit/disk/observed-fs.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -233,7 +233,7 @@ describe('modes under umask 077', () => {
 
   it('gives every file and directory exactly the given mode', async () => {
     using dir = tempDir();
-    const result = await runScript(script(dir));
+    const result = await runNodeScript(script(dir));
     assert.equal(result.kind === 'exited' && result.exitCode, 0);
     const modes = fs.readdirSync(dir.path).map((name) => [name, modeOf(dir.join(name)).toString(8)]);
     assert.deepEqual(Object.fromEntries(modes), {
@@ -247,7 +247,7 @@ describe('modes under umask 077', () => {
 
   it('creates a directory with its mode, so that workers can enter it after a crash', async () => {
     using dir = tempDir();
-    const result = await runScript(`
+    const result = await runNodeScript(`
       process.umask(0o077);
       const fs = (await import('node:module')).createRequire(import.meta.url)('node:fs');
       fs.chmodSync = () => undefined;

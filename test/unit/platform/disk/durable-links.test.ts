@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { failing, modeOf, observed } from '../../../kit/disk/observed-fs.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -115,7 +115,7 @@ describe('linkFile', () => {
   it('copies when links are not possible, and flushes the copy before the rename', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('one'), 'bytes');
-    const result = await runScript(`
+    const result = await runNodeScript(`
       const module = await import('node:module');
       const fs = module.createRequire(import.meta.url)('node:fs');
       const [kernelFlush, kernelRename] = [fs.fsyncSync, fs.renameSync];

@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type LockOptions, takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
-import { runScript, startScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript, startScript } from '../../../kit/cli/child-script.js';
 import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -127,7 +127,7 @@ describe('a machine without a process left', () => {
       process.setuid(54321);
       await takeLock({ durable: createDurableFs(), path: ${JSON.stringify(dir.join('lock'))}, holder: 'pull', waitMs: 0,
         clock: systemClock, code: 'LOCK_HELD' }).catch(({ code, kind, message }) => console.log(JSON.stringify([code, kind, message])));`;
-    const run = await runScript(script);
+    const run = await runNodeScript(script);
     assert.equal(run.kind, 'exited', JSON.stringify(run));
     const [code, kind, message] = JSON.parse(run.kind === 'exited' ? run.stdout : '[]') as string[];
     assert.deepEqual([code, kind], ['LOCK_UNTRIED', 'busy']);

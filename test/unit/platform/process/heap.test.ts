@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPieceCollector } from '../../../../src/platform/process/heap.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 
 /** A burst of short-lived objects. Many of them survive a collection, so that the young generation would grow. */
 const burst = `
@@ -15,7 +15,7 @@ describe('#keepHeapSmall', () => {
   it('keeps the young generation from growing', async () => {
     const heap = new URL('../../../../src/platform/process/heap.js', import.meta.url).href;
     const size = async (line: string): Promise<number> => {
-      const result = await runScript(
+      const result = await runNodeScript(
         `import v8 from 'node:v8'; import { keepHeapSmall } from '${heap}'; ${line} ${burst}`,
       );
       assert.ok(result.kind === 'exited' && result.exitCode === 0, JSON.stringify(result));

@@ -5,7 +5,7 @@ import { mkdirSync, openSync, realpathSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { findGenerationUsers } from '../../../../src/platform/process/find-processes.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { holderLine } from '../../../kit/disk/holder-line.js';
 import { onDisk, tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
@@ -104,7 +104,7 @@ describe('findGenerationUsers on this machine', () => {
   it('skips processes that its user may not read, and counts them', asRoot, async () => {
     using dir = tempDir(onDisk());
     mkdirSync(dir.join('policy'));
-    const result = await runScript(`
+    const result = await runNodeScript(`
       const { findGenerationUsers } = await import(at('src/platform/process/find-processes.js'));
       const { systemClock } = await import(at('src/platform/time/clock.js'));
       await import(at('src/core/status/mount-table.js'));

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 
 async function linesOf(script: string): Promise<{ lines: Record<string, unknown>[]; stdout: string }> {
-  const result = await runScript(
+  const result = await runNodeScript(
     `const { createLog } = await import(at('src/platform/telemetry/log.js'));${script}`,
   );
   assert.notEqual(result.kind, 'not-started');
@@ -78,7 +78,7 @@ describe('an error in the log', () => {
 describe('a log for people', () => {
   it('has text lines in place of JSON, for both kinds of log', async () => {
     for (const kind of ['createLog', 'createBusyLog']) {
-      const result = await runScript(
+      const result = await runNodeScript(
         `const log = await import(at('src/platform/telemetry/log.js'));
          log.${kind}('agent', 'info', 'lines').warn({ cycle: 'c-1' }, 'swapped');`,
       );

@@ -6,7 +6,7 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import {
   hasAvailableKeys,
   openKeysOf,
-  type RoleHolder,
+  type SigningAuthority,
 } from '../../../../src/publisher/keys/key-directory.js';
 import { createKeyFile, newSeed } from '../../../../src/publisher/keys/key-file.js';
 import { createSigner } from '../../../../src/publisher/keys/signer.js';
@@ -16,7 +16,7 @@ import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 const passphrases = { ask: async () => undefined };
 
 /** Makes key files with these names, of which the role has all. */
-function holder(dir: TempDir, name: string, files: readonly string[], threshold = 1): RoleHolder {
+function holder(dir: TempDir, name: string, files: readonly string[], threshold = 1): SigningAuthority {
   const signers = files.map((file) => {
     const seed = newSeed();
     createKeyFile({ path: dir.join(file), seed, durableFs: createDurableFs() });

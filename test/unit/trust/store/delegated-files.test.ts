@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { maxKeptBytes, removeOldestFiles } from '../../../../src/trust/store/delegated-files.js';
+import { makeSpaceForDelegated, maxKeptBytes } from '../../../../src/trust/store/delegated-files.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 /** Sparse files, which use no disk space; the first is the oldest. */
@@ -18,9 +18,9 @@ describe('the space for a delegated role', () => {
   it('is made by removing the oldest files, and no more than needed', () => {
     using dir = tempDir();
     fill(dir, { 'old.json': maxKeptBytes / 4, 'mid.json': maxKeptBytes / 4, 'new.json': maxKeptBytes / 2 });
-    removeOldestFiles(createDurableFs(), dir.path, 'more.json', 0);
+    makeSpaceForDelegated(createDurableFs(), dir.path, 'more.json', 0);
     assert.equal(readdirSync(dir.path).length, 3);
-    removeOldestFiles(createDurableFs(), dir.path, 'more.json', 1);
+    makeSpaceForDelegated(createDurableFs(), dir.path, 'more.json', 1);
     assert.deepEqual(readdirSync(dir.path).sort(), ['mid.json', 'new.json']);
   });
 
@@ -30,13 +30,13 @@ describe('the space for a delegated role', () => {
     fill(dir, Object.fromEntries(names.map((name) => [name, maxKeptBytes])));
     mkdirSync(dir.join('roots'));
     mkdirSync(dir.join('directory.json'));
-    removeOldestFiles(createDurableFs(), dir.path, 'own.json', maxKeptBytes);
+    makeSpaceForDelegated(createDurableFs(), dir.path, 'own.json', maxKeptBytes);
     assert.deepEqual(readdirSync(dir.path).sort(), [...names, 'directory.json', 'roots'].sort());
   });
 
   it('exists before the directory is created', () => {
     using dir = tempDir();
-    removeOldestFiles(createDurableFs(), dir.join('none'), 'own.json', 1);
+    makeSpaceForDelegated(createDurableFs(), dir.join('none'), 'own.json', 1);
     assert.deepEqual(readdirSync(dir.path), []);
   });
 });

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { rootAccessHint } from '../../../../src/trust/store/trust-store.js';
+import { rootFileAccessHint } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 import { host, rotatedHost, startMs } from '../../../kit/trust/stored-trust.js';
@@ -126,7 +126,9 @@ describe('trust store: the bootstrap root', () => {
   });
 
   it('that this user may not read is not reported as missing, and the hint makes it readable', () => {
-    const [denied, absent] = ['EACCES', 'ENOENT'].map((why) => rootAccessHint('/etc/writ/root.json', why));
+    const [denied, absent] = ['EACCES', 'ENOENT'].map((why) =>
+      rootFileAccessHint('/etc/writ/root.json', why),
+    );
     assert.match(denied ?? '', /chmod a\+r \/etc\/writ\/root\.json/);
     assert.equal(absent, undefined);
   });

@@ -6,7 +6,7 @@ import { childrenOf, findProcess } from '../../../../src/platform/process/proces
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
 import { until } from '../../../kit/assert/until.js';
-import { runScript } from '../../../kit/cli/child-script.js';
+import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
@@ -120,7 +120,7 @@ describe('a pid file of another user', () => {
   it('may be that of root, for an agent that is not', asRoot, async () => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
-    const result = await runScript(`
+    const result = await runNodeScript(`
       import { writeFileSync } from 'node:fs';
       const { signal } = await import(at('src/workers/drivers/signal.js'));
       const { driverContext } = await import(at('test/kit/workers/driver-context.js'));
