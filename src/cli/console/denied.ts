@@ -2,7 +2,10 @@
 // agent reports such an error as a bug, because only the agent itself creates its files.
 import { isSystemError, WritError } from '../../core/errors.js';
 
-/** @returns DISK_DENIED with the same words and facts where the system denied something, else the error as it is */
+/**
+ * @returns DISK_DENIED with the same message and facts for INTERNAL with EACCES or EPERM as its root cause; else the error as it
+ *   is
+ */
 export function deniedOr(error: WritError): WritError {
   const cause = error.code === 'INTERNAL' ? rootOf(error) : undefined;
   if (!isSystemError(cause, 'EACCES') && !isSystemError(cause, 'EPERM')) return error;

@@ -52,6 +52,7 @@ function addressOf(code: ErrorCode, { env, docsFolder }: DocsPlaces): string | t
 /**
  * The pages of another version may lack the code: only the packaged program names those of the package.
  * @param programFolder where this file is, bundled or not
+ * @returns the address of the pages; undefined for a program that is not packaged
  */
 export function siteOfPackage(programFolder: string): string | undefined {
   return programFolder.startsWith(packagedProgram) ? packagedSite : undefined;

@@ -5,7 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { isName, parseDuration, parsePercent } from '../../core/names.js';
 import { maxReadSerial, maxSerial } from '../../core/release/serial.js';
 
-/** A duration as `30d`; the flag's value becomes milliseconds. */
+/** A duration as `30d`; the flag's value becomes milliseconds. @throws an error of commander for 0 and any other text */
 export function durationFlag(text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs === undefined || durationMs === 0) {
@@ -14,7 +14,7 @@ export function durationFlag(text: string): number {
   return durationMs;
 }
 
-/** A percentage; the flag's value becomes parts of a million. */
+/** A percentage above 0 with at most 4 decimals; the flag's value becomes parts of a million. @throws an error of commander */
 export function shareFlag(text: string): number {
   const percent = /^[0-9]{1,3}(?:\.[0-9]{1,4})?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
   if (!(percent > 0 && percent <= 100))
@@ -25,7 +25,7 @@ export function shareFlag(text: string): number {
 /** The limit of the agent. */
 const maxReasonCharacters = 200;
 
-/** Parses the short reason of an operator. @throws an error of commander for an empty or long text */
+/** Parses the short reason of an operator. @throws an error of commander for an empty text, or one above maxReasonCharacters */
 export function reasonFlag(text: string): string {
   if (text !== '' && text.length <= maxReasonCharacters) return text;
   throw new InvalidArgumentError(`A reason has 1 to ${maxReasonCharacters} characters.`);
@@ -42,7 +42,7 @@ export function generationOf(text: string | undefined): number | undefined {
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
 
-/** A time with its zone, as `2026-12-27T08:00Z`; the flag's value becomes epoch milliseconds. */
+/** A time with its zone, as `2026-12-27T08:00Z`; the flag's value becomes epoch milliseconds. @throws an error of commander */
 export function timeFlag(text: string): number {
   const timeMs = timePattern.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(timeMs))
@@ -52,7 +52,7 @@ export function timeFlag(text: string): number {
   return timeMs;
 }
 
-/** A bundle, channel or group name. */
+/** A bundle, channel or group name. @returns the text. @throws an error of commander for any other text */
 export function nameFlag(text: string): string {
   if (!isName(text)) {
     throw new InvalidArgumentError(
@@ -62,7 +62,7 @@ export function nameFlag(text: string): string {
   return text;
 }
 
-/** @returns a parser for whole numbers from min to max. */
+/** @returns a parser for whole numbers from min to max, both included. It throws an error of commander for any other text */
 export function numberFlag(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;

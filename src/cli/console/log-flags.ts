@@ -12,7 +12,10 @@ const logFlag: Flag<'lines' | 'json' | undefined> = new Option(
 
 export const logFlags = { log: logFlag.choices(['lines', 'json']) };
 
-/** @returns the form that --log gives; else lines if stderr is a terminal, and JSON otherwise */
+/**
+ * @returns the form that --log gives, else lines on a terminal and json otherwise; coloured-lines in place of lines if stderr has
+ *   colours
+ */
 export function logForm(
   { log, color }: Pick<CommonFlags, 'color'> & { readonly log: 'lines' | 'json' | undefined },
   { surroundings: { stderr, env } }: Pick<CommandContext, 'surroundings'>,
@@ -21,7 +24,7 @@ export function logForm(
   return form === 'lines' && isPainted(color, stderr, env) ? 'coloured-lines' : form;
 }
 
-/** @returns the lowest level that is logged, by --quiet and --verbose */
+/** @returns the lowest level that is logged: warn with --quiet, debug with --verbose, else info */
 export function logLevel({ quiet, verbose }: Partial<CommonFlags>): LogLevel & ('warn' | 'debug' | 'info') {
   if (quiet) return 'warn';
   return verbose ? 'debug' : 'info';

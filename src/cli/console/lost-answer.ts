@@ -22,7 +22,10 @@ export interface LostAnswer {
   readonly failureExitCode: number | undefined;
 }
 
-/** @returns the exit code of a command with an answer that could not be printed */
+/**
+ * @returns the exit code of a command with an answer that could not be printed: failureExitCode (1 if left out) in place of 0 or
+ *   130 if the answer is needed; else its own exit code
+ */
 export function exitCodeOfLostAnswer({ answer, exitCode, ...rest }: LostAnswer): number {
   // A secret that is shown once, such as a new passphrase, cannot be printed again.
   const isNeeded = rest.isOnlyAnswer || (answer.kept ?? []).length > 0;

@@ -5,7 +5,7 @@ import { diskError } from '../../platform/disk/durable-fs.js';
 
 const pathErrors: readonly string[] = ['ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOENT'];
 
-/** @returns a WritError DISK_* for a path that cannot be used; any other error unchanged */
+/** @returns a WritError DISK_* for a path of a system error that a person can correct; any other error unchanged */
 export function describePathError(error: unknown): unknown {
   if (!isSystemError(error) || error.path === undefined) return error;
   return pathErrors.includes(error.code ?? '')

@@ -6,7 +6,7 @@ import { isSameCode } from '../../publisher/root/proposal-file.js';
 import type { CommandContext } from './command.js';
 
 /**
- * Asks for confirmation. Every answer except y is a refusal.
+ * Asks for confirmation, unless --yes is given. Every answer except y or yes, in any case, is a refusal.
  * @param question one line without the `[y/N]`
  * @returns false after a refusal
  * @throws WritError USAGE without a terminal; INTERRUPTED
@@ -29,8 +29,8 @@ export async function askYes(
 const maxAttempts = 3;
 
 /**
- * Asks for the code of a proposal, which operators compare by voice. It prevents a signature on a file that an attacker
- * replaced in the mail.
+ * Compares the code of a proposal with --confirm or a typed code, for which there are three attempts. Operators compare the code
+ * by voice. It prevents a signature on a file that an attacker replaced in the mail.
  * @param code such as `3f1a-77c2-90ab-11de`
  * @param given the value of --confirm
  * @throws WritError PROPOSAL_CODE for another code, USAGE without a terminal, INTERRUPTED

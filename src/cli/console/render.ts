@@ -27,7 +27,10 @@ export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
 export type Renderer = ReturnType<typeof createRenderer>;
 
-/** @param type of the JSON object of an error, and of an answer that has no other */
+/**
+ * Answers go to stdout, the rest to stderr; errors with --json go to stdout.
+ * @param type of the JSON object of an error, and of an answer that has no other
+ */
 export function createRenderer(
   options: RenderOptions,
   streams: Pick<Surroundings, 'stdout' | 'stderr'> & DocsPlaces,

@@ -1,7 +1,10 @@
 // Measures the duration of each step of a command. Prints nothing.
 import type { Clock } from '../../platform/time/clock.js';
 
-/** Measures steps by their names, one behind the other. */
+/**
+ * Measures steps by their names, in sequence. start() begins a step and ends the step before; stop() gives the milliseconds of a
+ * step, undefined if it never began.
+ */
 export function stopwatch(clock: Clock) {
   const spentMs = new Map<string, number>();
   let running: { readonly step: string; readonly sinceMs: number } | undefined;

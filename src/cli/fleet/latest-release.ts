@@ -53,8 +53,8 @@ export function chooseLatest({ repositories = [], releases, offers }: Known, ask
 }
 
 /**
- * @param withinMs the longest wait for a refresh
- * @returns the serial of the newest release, which a line of the output names with its source
+ * @param withinMs the longest wait for a refresh; at most two minutes count
+ * @returns the serial of the newest release, which a line of the output names with its source. Warns without a refresh in time
  * @throws WritError USAGE when no release is known, or repositories differ
  */
 export async function findLatestRelease(

@@ -8,12 +8,12 @@ export function requireSettledCounts({ settled }: Pick<WaitFacts, 'settled'>): W
   throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
 }
 
-/** @returns a text where hosts share a key with a clone */
+/** @returns one text with the count of hosts that share a key with a clone; none without such hosts */
 export function clonedTexts({ cloned = 0 }: Pick<WaitFacts, 'cloned'>): string[] {
   return cloned > 0 ? [`${cloned} with a key that two machines share: enrol one of them again`] : [];
 }
 
-/** @returns a text for each count that is not 0 */
+/** @returns texts for baking, failed, unobserved and unknown hosts, in this order; none for a count of 0 */
 export function describeSettledCounts({ baking, failed, unobserved, unknown }: WaitSettled): string[] {
   return [
     ...(baking > 0 ? [`${baking} in their bake time`] : []),

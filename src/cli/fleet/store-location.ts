@@ -13,7 +13,7 @@ export interface StoreFlags {
 /**
  * @param at resolves a path, as CommandContext has it
  * @returns a directory or a postgres:// URL; undefined without both flags
- * @throws WritError USAGE
+ * @throws WritError USAGE for both flags, or a file that cannot be read or does not contain one line
  */
 export function readStoreLocation(
   { store, storeFile }: StoreFlags,

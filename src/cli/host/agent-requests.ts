@@ -57,7 +57,8 @@ export interface AgentRequest {
 /**
  * Sends the request on the control socket. If this user has no permission there, `status` and `watch` use the socket for readers.
  * @returns the last message of the response
- * @throws WritError as askAgent does (PATH_UNSAFE if another user could have made the socket); CONFIG_UNREADABLE, CONFIG_SYNTAX
+ * @throws WritError AGENT_UNREACHABLE (fact reason: `not-running`, `denied`, ...), PATH_UNSAFE if another user could have made
+ *   the socket, MESSAGE_MALFORMED, INTERRUPTED, CONFIG_UNREADABLE, CONFIG_SYNTAX, and the code of an error that the agent sends
  */
 export async function sendRequest(options: AgentRequest): Promise<ControlAnswer> {
   const places = agentPlaces(options.context.at(options.flags.config));
@@ -119,13 +120,19 @@ export function isConnectionDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
 
-/** @returns why the connection failed; undefined for any other error, for example of an agent that hangs */
+/**
+ * @returns not-listening if no agent runs, denied if this user may not connect; undefined for any other error, for example of an
+ *   agent that hangs
+ */
 export function connectFailureReason(error: unknown): 'denied' | 'not-listening' | undefined {
   if (isAgentNotRunning(error)) return 'not-listening';
   return isConnectionDenied(error) ? 'denied' : undefined;
 }
 
-/** @returns the same command with the rights of root, which can read files that this user cannot */
+/**
+ * @returns `sudo writ COMMAND`, with --config of another configuration than the default: root can read files that this user
+ *   cannot
+ */
 export function sudoCommand({ config }: ConfigFlags, { command }: CommandContext): string {
   return `sudo ${pasteable(`writ ${command}`, config)}`;
 }
@@ -207,7 +214,10 @@ function hasType<Type extends ControlAnswer['type']>(
   return message.type === type;
 }
 
-/** @returns the user of the command, also under sudo. Only for the history: it must not grant a permission. */
+/**
+ * @returns the user of the command, under sudo SUDO_USER: 1 to 64 characters of A-Z a-z 0-9 . _ @ -, others become `_`; `uid-N`
+ *   for a user without an account. Only for the history: it must not grant a permission.
+ */
 export function callerName(env: CommandContext['env']): string {
   const name = env['SUDO_USER'] ?? accountName();
   return name.replaceAll(/[^\w.@-]/g, '_').slice(0, 64) || 'unknown';

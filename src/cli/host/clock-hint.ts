@@ -7,7 +7,10 @@ import type { CommandContext } from '../console/command.js';
 /** For time zones, and for a release date that is some hours too late. */
 const toleranceMs = 86_400_000;
 
-/** @returns epoch milliseconds; undefined for an injected clock without a release date, which is not compared */
+/**
+ * @returns the release date of the program in epoch milliseconds; undefined for an injected clock without a release date, which
+ *   is not compared
+ */
 export function releaseTimeOf({ surroundings }: Pick<CommandContext, 'surroundings'>): number | undefined {
   const ofProgram = surroundings.clock === undefined ? writReleasedAtMs : undefined;
   return surroundings.releasedAtMs ?? ofProgram;

@@ -27,7 +27,9 @@ export type InterruptedWait = 'interrupted' | 'given-up';
 
 /**
  * @param runCycle for a standalone run; undefined for a request that only a running agent can do
- * @returns the result, or how a signal ended the wait for it
+ * @returns the result, also of a standalone run that a signal ended; after a signal to a request `interrupted` if the agent
+ *   continues a cycle that it has begun, else `given-up`
+ * @throws WritError AGENT_UNREACHABLE, LOCK_HELD, INTERRUPTED, MESSAGE_MALFORMED, CONFIG_*, and errors of runCycle
  */
 export async function requestCycle(
   agentRequest: AgentRequest & { readonly flags: CommonFlags },

@@ -36,7 +36,10 @@ export interface UnknownStatus {
 
 export type HostStatus = KnownStatus | UnknownStatus;
 
-/** @throws WritError of an agent that runs and does not answer; CONFIG_*; STATE_DAMAGED */
+/**
+ * @returns kind `agent`, `disk` or `file` with a report; kind `unknown` with the reason `why` if no source is good enough
+ * @throws WritError of an agent that runs and does not answer; CONFIG_*; STATE_DAMAGED
+ */
 export async function readHostStatus(flags: ConfigFlags, context: CommandContext): Promise<HostStatus> {
   try {
     const response = await sendRequest({ request: { type: 'status' }, flags, context });
@@ -51,7 +54,12 @@ export async function readHostStatus(flags: ConfigFlags, context: CommandContext
   }
 }
 
-/** For commands that show a partial status. @throws WritError as readHostStatus; the reason of an unknown status without a report */
+/**
+ * For commands that show a partial status: an unknown status with a report gets kind `disk`, and its reason is one of the
+ * problems.
+ * @throws WritError of an agent that runs and does not answer; CONFIG_*; STATE_DAMAGED; the reason of an unknown status without a
+ *   report
+ */
 export async function readKnownStatus(flags: ConfigFlags, context: CommandContext): Promise<KnownStatus> {
   const status = await readHostStatus(flags, context);
   if (status.kind !== 'unknown') return status;

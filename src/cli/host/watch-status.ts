@@ -22,7 +22,7 @@ const filePollIntervalMs = 1000;
 
 /**
  * @returns `ended` when the watched agent has ended, `interrupted` after a signal
- * @throws WritError as readKnownStatus does
+ * @throws WritError of an agent that does not answer; CONFIG_*; STATE_DAMAGED; the reason of an unknown status without a report
  */
 export async function watchStatus(options: StatusWatchOptions): Promise<'ended' | 'interrupted'> {
   const { flags, context } = options;

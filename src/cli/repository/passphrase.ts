@@ -50,9 +50,10 @@ export function generatedLines(title: string, chosen: NewPassphrase | undefined)
 }
 
 /**
- * A passphrase for new keys: typed twice, or generated.
+ * A passphrase for new keys: given by a flag or variable, typed twice, or generated after an empty one.
  * @param what as `the new keys`, for the prompt
- * @throws WritError PASSPHRASE_NEEDED, INTERRUPTED
+ * @returns passphrase; madeUp: true for a generated one
+ * @throws WritError PASSPHRASE_NEEDED without a terminal, or after three pairs that differ; INTERRUPTED
  */
 export async function newPassphrase(flags: PassphraseFlags, context: CommandContext, what = 'the new keys') {
   const passphrase = await givenPassphrase(flags, context);

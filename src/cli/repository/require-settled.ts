@@ -33,7 +33,7 @@ export interface PromotedRelease {
 }
 
 /**
- * @returns the numbers of hosts for the output; undefined without the flag
+ * @returns done of `of` hosts, and how many were needed; undefined without --require-settled
  * @throws WritError RELEASE_NOT_SETTLED, FLEET_TOO_OLD, USAGE, and errors of the fleet server
  */
 export async function requireSettledShare(

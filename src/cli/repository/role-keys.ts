@@ -5,7 +5,7 @@ import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js
 import { type PublicKey, readPublicKey } from '../../publisher/keys/public-key.js';
 import type { CommandContext } from '../console/command.js';
 
-/** @returns the top-level role; the root does not change delegated roles */
+/** @returns the top-level role; the root does not change delegated roles. @throws an error of commander for any other text */
 export function roleFlag(text: string): TopLevelRole {
   const role = topLevelRoles.find((name) => name === text);
   if (role !== undefined) return role;
@@ -13,9 +13,8 @@ export function roleFlag(text: string): TopLevelRole {
 }
 
 /**
- * @param text the value of a flag, as `ROLE=FILE,FILE`
- * @returns the role and the public keys in its files
- * @throws WritError USAGE, KEY_UNREADABLE
+ * @param text as `timestamp=timestamp-2.pub`, or with several files after commas
+ * @returns the top-level role, and the public keys in the given order. @throws WritError USAGE, KEY_UNREADABLE
  */
 export function roleKeys(
   text: string,

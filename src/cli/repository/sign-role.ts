@@ -10,7 +10,10 @@ import { isoDay, leftOutLines, releaseDetails, releaseLines } from '../show/show
 import { counted } from '../show/show-text.js';
 import { type ChangeFlags, changeAnswer, changeOptions, previewOf, reportSigned } from './change-flags.js';
 
-/** @throws WritError as resignRole */
+/**
+ * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was
+ *   published), SIGNATURE_DISAGREEMENT, DISK_*
+ */
 export async function signRoleAgain(
   role: string,
   flags: ChangeFlags & { readonly dryRun?: boolean | undefined },

@@ -23,7 +23,7 @@ function plural(count: string, one: string, many = `${one}s`): string {
   return `${count} ${count === '1' ? one : many}`;
 }
 
-/** @returns the members of the result with the same facts */
+/** @returns the members for --json: excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks */
 export function sourceDetails(tree: SourceTree): Record<string, unknown> {
   const { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks } = tree;
   return { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks };

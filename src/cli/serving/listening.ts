@@ -43,7 +43,10 @@ export function listeningFlags(host: string, port: number) {
 
 type ListeningFlags = Pick<FlagValues<ReturnType<typeof listeningFlags>>, 'tlsCert' | 'tlsKey'>;
 
-/** @param text `HOST:PORT`, an IPv6 address in brackets; exported for its test. */
+/**
+ * @param text `HOST:PORT`, an IPv6 address in brackets, port 0 to 65535
+ * @returns host without brackets, and port. @throws an error of commander for any other text
+ */
 export function listenFlag(text: string): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/\s]+)):([0-9]{1,5})$/.exec(text);
   const port = Number(match?.[3] ?? Number.NaN);

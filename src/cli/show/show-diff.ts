@@ -3,7 +3,7 @@ import type { PolicyDifference } from '../../agent/control/diff-policy.js';
 import type { BundleDifference, FileDifference } from '../../core/status/policy-diff.js';
 import { counted } from './show-text.js';
 
-/** @returns lines as `writ diff` prints them */
+/** @returns a line SAME, or DIFFERENT with counts; the bundles that are not listed; lines for each bundle that differs */
 export function showDiff({ from, to, bundles, notListed }: PolicyDifference): string[] {
   const what = `${from === 'nothing' ? 'no policy' : `generation ${from}`} -> ${to === 'server' ? 'what the server lists' : to}`;
   const unlisted = notListed.map((name) => `  ${name} is not listed by the server and stays unchanged`);

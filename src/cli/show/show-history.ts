@@ -7,7 +7,10 @@ import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type Block, showResult } from './show-result.js';
 import { indented, seconds, secondTime, table } from './show-text.js';
 
-/** @param entries newest first. @param maxLines all if left out; equal failures in a row are one line */
+/**
+ * @param entries newest first. @param maxLines all if left out; equal failures in a row are one line
+ * @returns a table; one line EMPTY without entries
+ */
 export function showHistory(entries: readonly HistoryEntry[], maxLines = Number.POSITIVE_INFINITY): Block {
   if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
   const rows = groupRepeats(entries)

@@ -20,7 +20,7 @@ import {
 import { judgeRoot } from '../../publisher/root/root-rules.js';
 import { table } from './show-text.js';
 
-/** The changes of a proposal, their dangers, and its signatures. */
+/** @returns difference to the base root, dangers of the change, and tallies of the signatures by old and new keys */
 export function describeProposal({ base, proposal }: TrustedProposal) {
   const next = proposal.root.signed;
   const { dangers } = judgeRoot(base.signed, next);
@@ -99,7 +99,7 @@ function oneTally({ signed, threshold }: Tally): string {
   return `${signed.length}/${threshold}${names === '' ? '' : ` (${names})`}`;
 }
 
-/** @returns as `one of anna, carol`; empty when no signature is missing */
+/** @returns as `one of anna, carol`, joined by `, and ` for old and new keys; empty when no signature is missing */
 export function missingText(tallies: Tallies): string {
   return listMissingSigners(tallies)
     .map(({ count, of }) => {
@@ -109,7 +109,7 @@ export function missingText(tallies: Tallies): string {
     .join(', and ');
 }
 
-/** For --json. */
+/** @returns the members for --json: version of the new root, difference, signatures, and missing signers */
 export function proposalDetails(difference: RootDifference, tallies: Tallies): Record<string, unknown> {
   return {
     version: difference.version.after,

@@ -5,7 +5,10 @@ import type { RememberedRefusal } from '../../core/status/status.js';
 import type { Block } from './show-result.js';
 import { counted, indented, minuteTime, table, truncatedLines } from './show-text.js';
 
-/** @returns a line for each refusal, the newest first, with the first line of its reason */
+/**
+ * @returns a line FOUND with counts, then a table, the newest first, with the first line of each reason; one line EMPTY without
+ *   refusals
+ */
 export function showRefusals(result: Bounded<RefusalsResult>, nowMs: number): Block {
   const refusals = result.refusals.toReversed();
   if (refusals.length === 0) return { lines: ['EMPTY     nothing is remembered as refused'] };
@@ -40,7 +43,10 @@ function againText({ state, retryAtMs }: RememberedRefusal, nowMs: number): stri
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
 }
 
-/** @returns the forgotten refusals, and the next attempt of each */
+/**
+ * @returns the forgotten refusals with the next attempt of each, and next `writ pull` if the server still offers one of these
+ *   releases; one line UNCHANGED without any
+ */
 export function showForgotten(result: Bounded<RefusalsResult>): Block {
   const { refusals } = result;
   if (refusals.length === 0) return { lines: ['UNCHANGED nothing was remembered as refused'] };

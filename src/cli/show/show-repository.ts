@@ -35,7 +35,7 @@ export function deltasText(deltas: readonly DeltaInfo[]): string {
   return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
 }
 
-/** The deltas of a release for `--json`; an empty list without deltas. */
+/** @returns from (digest of the base), digest and bytes of each delta, for `--json`; an empty list without deltas */
 export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
   return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
 }

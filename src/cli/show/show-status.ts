@@ -38,7 +38,10 @@ const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) ||
 /** Problems that stop every activation. */
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
 
-/** @returns the one word for the state of the host; the worst wins */
+/**
+ * @returns one state of the host, the worst: stopped, blocked, untrusted, damaged, alarm (refused metadata), frozen, empty,
+ *   degraded, stale or active
+ */
 export function statusLabel(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some(({ code }) => blockingCodes.has(code))) return 'blocked';
@@ -98,7 +101,7 @@ export function showStatus(
   };
 }
 
-/** @returns time, word and sentence of a report, for one line a change */
+/** @returns time in ISO 8601, label in capitals, sentence, and codes of problems joined by spaces: one line for each change */
 export function statusLine(report: StatusReport): readonly string[] {
   const { word, sentence } = headOf(report);
   const codes = [...new Set(report.problems.map((one) => one.code))];

@@ -12,7 +12,7 @@ export function secondTime(atMs: number): string {
   return isoTime(atMs)?.slice(0, 19).replace('T', ' ') ?? '-';
 }
 
-/** @returns `2026-11-21 14:32 UTC` */
+/** @returns `2026-11-21 14:32 UTC`; a dash for a time outside the calendar */
 export function minuteTime(atMs: number): string {
   return isoTime(atMs) === undefined ? '-' : `${secondTime(atMs).slice(0, 16)} UTC`;
 }
@@ -29,7 +29,7 @@ const units = [
   ['s', 1000],
 ] as const;
 
-/** @returns the two greatest units, as `4 min 20 s`; below two days days are hours */
+/** @returns the two greatest units, as `4 min 20 s` or `5 h`; days alone, as `3 d`; below a second `0 s` */
 export function roughly(durationMs: number): string {
   const rest = Math.max(0, durationMs);
   const first = units.findIndex(([, ms]) => rest >= ms);

@@ -45,7 +45,10 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
   }
 }
 
-/** @returns the code of the outcome `damaged`: without a changed file it is the code about keys and not about the disk */
+/**
+ * @returns UNTRUSTED_ACTIVE for active releases with untrusted keys and no changed file, else STATE_DAMAGED; undefined for
+ *   outcomes other than damaged
+ */
 export function verifiedCode({ outcome, generations, untrusted, truncated }: Bounded<VerifyResult>) {
   if (outcome !== 'damaged') return undefined;
   const isDamaged = truncated !== undefined || generations.some((one) => one.damage.length > 0);

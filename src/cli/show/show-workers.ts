@@ -56,7 +56,10 @@ function replyText({ text }: WorkerStatus): string {
   return first === '' ? '' : `: ${first.slice(0, 100)}`;
 }
 
-/** @returns the bake state of the release; `-` without a bake time */
+/**
+ * @returns as `baking, 3 min left`, `baking, waits`, `no worker has it`, `settled`, `settled, not observed` or `FAILED`; `-`
+ *   without a bake time
+ */
 export function bakeText(bake: BundleStatus['bake']): string {
   if (bake === undefined) return '-';
   const { state, leftMs = 0, untaken, waitsFor, observed } = bake;
