@@ -121,7 +121,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** @throws WritError USAGE for a directory without the metadata of a repository */
+/** @throws WritError USAGE if the directory has no metadata directory */
 export function requireRepository(repository: string): void {
   const metadata = statSync(join(repository, 'metadata'), { throwIfNoEntry: false });
   if (metadata?.isDirectory()) return;

@@ -110,7 +110,7 @@ export function isUnmoved(error: unknown): error is WritError {
   return isWritError(error) && error.code === 'SWAP_OUTDATED' && error.facts['link'] === 'unmoved';
 }
 
-/** @returns true if the cycle may refresh, select and plan again */
+/** @returns true for SWAP_OUTDATED before the rename with the lock still held: the cycle may refresh, select and plan again */
 export function mayPlanAgain(error: unknown): boolean {
   return isUnmoved(error) && error.facts['again'] === true;
 }

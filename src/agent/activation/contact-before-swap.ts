@@ -5,7 +5,10 @@ import type { Host } from '../state/host.js';
 import type { ContactBefore } from '../state/ledger.js';
 import type { Move } from './move.js';
 
-/** Contacts the servers of the changing bundles. @returns undefined if no changing bundle uses contact in its bake time */
+/**
+ * Contacts the servers in the bake times of the changing bundles; for a rollback, of all bundles.
+ * @returns the new generation, and the servers that answered; undefined for a repair, and if no bake time has a contact
+ */
 export async function checkContactBeforeSwap(
   { config, contactServer }: Pick<Host, 'config' | 'contactServer'>,
   { kind, releases, to }: Pick<Move, 'kind' | 'releases' | 'to'>,

@@ -40,7 +40,10 @@ export type MoveObstacle =
   | { readonly because: 'expired'; readonly role: string }
   | { readonly because: 'age'; readonly ageMs: number };
 
-/** @returns the first obstacle to the move; undefined if the move is allowed */
+/**
+ * @returns the first obstacle to the move, in this order: lock, current, target, and expired or age of the refresh; undefined if
+ *   the move is allowed
+ */
 export function findObstacle(facts: MoveFacts): MoveObstacle | undefined {
   const { isLockInPlace, active, expected, missing, refresh } = facts;
   if (!isLockInPlace) return { because: 'lock' };

@@ -65,7 +65,11 @@ export function bundleBefore(
   return { bundle, channel, outcome: 'unchanged', ...known, toSerial: serial, revision };
 }
 
-/** @param type which command's result it is */
+/**
+ * @param type names the command
+ * @returns the result: outcome and exit code of all bundles, moves and problems together; confirmed, as the status has it;
+ *   changed if another generation is active than at the begin
+ */
 export function finishCycle(
   host: Host,
   progress: CycleProgress,
@@ -209,7 +213,10 @@ export function attemptOf({ refresh, bundles }: CycleRecord): RefreshAttempt | u
   );
 }
 
-/** @returns the refresh, failed where one of these problems of bundles is a refusal of metadata */
+/**
+ * @returns the refresh with the first metadata refusal among these problems as its error; a refresh with an error stays;
+ *   undefined without a refresh
+ */
 export function attemptWith(
   refresh: RefreshAttempt | undefined,
   problems: readonly (Pick<Problem, 'code' | 'facts'> | undefined)[],

@@ -19,7 +19,10 @@ export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
  */
 export type YieldTurn = <T>(wait: () => Promise<T>) => Promise<T>;
 
-/** @returns the error that ends a cycle for another job while it waits for the network: it is not a failure, and the cycle begins again */
+/**
+ * @returns INTERRUPTED with the fact reason `another-job`. It ends a cycle for another job while it waits for the network, is not
+ *   a failure, and the cycle begins again
+ */
 export function endedForAnotherJob(): WritError {
   const text = 'ended early for another request; it begins again after that, and what was downloaded is kept';
   return new WritError('INTERRUPTED', text, { facts: { reason: anotherJob } });

@@ -11,8 +11,9 @@ const maxHistoryBytes = 10_000_000;
 const maxEntryBytes = 60_000;
 
 /**
- * Appends one entry, cut to a bound.
+ * Appends one entry, cut to 60 kB. Rotates the file before it would exceed 10 MB.
  * @returns paths of the history that were not regular files, and were set aside
+ * @throws WritError DISK_*
  */
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): string[] {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
@@ -47,7 +48,7 @@ export function foreignText(path: string): string {
 
 /**
  * For requests for the history: an unreadable history must not be reported as an empty one.
- * @throws WritError STATE_DAMAGED
+ * @throws WritError STATE_DAMAGED if a path of the history is not a regular file
  */
 export function requireHistory(paths: HostPaths): void {
   const [path] = foreignInHistory(paths);
@@ -66,7 +67,7 @@ function lastByte(path: string): number | undefined {
 }
 
 /**
- * @param options.limit at most so many, the newest
+ * @param options limit: at most so many; cycle: only entries of this cycle
  * @returns entries, newest first; a line that cannot be read is left out
  */
 export function readHistory(

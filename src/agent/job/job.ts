@@ -36,7 +36,10 @@ export interface ResultOptions extends JobOptions {
   readonly afterwards?: (job: Job) => void;
 }
 
-/** As withJob, for a job with errors that are its result. Does not reject for an error of the job. */
+/**
+ * Runs a job and sweeps its staging area, however it ends. An error of the job becomes that of its result, and does not reject.
+ * @returns the result, the progress, and the refresh, left out without one
+ */
 export async function runJob(
   host: Host,
   { type, onError = toWritError, afterwards, ...options }: ResultOptions,
@@ -54,7 +57,10 @@ export async function runJob(
   return endOf(job, type);
 }
 
-/** @param type of the result */
+/**
+ * @param type of the result; `pull.result` if left out
+ * @returns the result, the progress, and the refresh, left out without one
+ */
 export function endOf({ host, progress, record }: Job, type?: CycleResult['type']): CycleEnd {
   const refresh = attemptOf(record);
   return { result: finishCycle(host, progress, record, type), progress, ...(refresh ? { refresh } : {}) };

@@ -57,7 +57,7 @@ function toResultLiveness(liveness: Liveness): Pick<WorkerResult, 'lives'> {
   return liveness === 'unknown' ? {} : { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
-/** @returns keys of the workers that are alive now; groups without a liveness check have none */
+/** @returns keys `group/worker` of the workers that are alive now; groups without a liveness check have none */
 export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<ReadonlySet<string>> {
   const alive = new Set<string>();
   for (const group of groups) {

@@ -33,7 +33,7 @@ export async function resetWorkers(host: Host, context: NotifyContext): Promise<
   return { results, unread: unreadGroups(groups) };
 }
 
-/** @returns by group, if its members could not be listed: the reason */
+/** @returns the reason for each group with members that could not be listed; empty if all could */
 export function unreadGroups(groups: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
   return new Map(
     groups.flatMap(({ group, unlisted }) =>
@@ -70,7 +70,9 @@ async function notifyNewcomers(
   });
 }
 
-/** As resetWorkers, but returns refusals in place of throwing them. */
+/**
+ * Notifies every worker of the groups by its verb. @returns the results of each group; refusals are results, and are not thrown
+ */
 export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
   const { target, signal, nextNotificationId, only, unreached } = context;
   const { skipStepProbes, notifyNewcomers: _, ...behavior } = context.behavior ?? {};

@@ -29,7 +29,7 @@ import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 /** Three observations of a command that makes one each 10 s. */
 const observationValidMs = 30_000;
 
-/** @returns the member that a command writes to the status file after each observation of these bundles */
+/** @returns the member that a command writes to the status file after each observation of these bundles; it is valid for 30 s */
 export function startObservation(bundles: readonly string[], nowMs: number): CommandObservation {
   return { untilMs: nowMs + observationValidMs, bundles };
 }
@@ -143,7 +143,10 @@ export interface BakeWaitFacts extends Pick<BakeFacts, 'isObserved'> {
   readonly nowMs: number;
 }
 
-/** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
+/**
+ * @returns `what` is missing, and `of` the workers or groups: why the bake time does not pass, else why the release has not
+ *   settled after it; undefined while the time passes, and when nothing is missing
+ */
 export function findBakeWait(bake: Bake, facts: BakeWaitFacts): BakeWait | undefined {
   const stop = findStop(bake, facts);
   if (stop !== undefined || leftNow(bake, facts) > 0) return stop;

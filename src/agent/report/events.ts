@@ -231,7 +231,10 @@ export interface EventsFileOptions {
 
 export const maxEventsBytes = 10_000_000;
 
-/** @returns an observer that appends events to the file; it never throws */
+/**
+ * @returns an observer that appends events to the file; the first report causes no event. It never throws: a failed write is
+ *   logged once, and the next write has the count of the lost events
+ */
 export function createEventsFile(options: EventsFileOptions): AgentObserver {
   let known: StatusReport | undefined;
   let dropped = 0;

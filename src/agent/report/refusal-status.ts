@@ -12,7 +12,10 @@ export interface RefusalView extends Pick<Host, 'config' | 'refusals'> {
   readonly client: Pick<Host['client'], 'status' | 'knownTarget'>;
 }
 
-/** @returns all remembered refusals, the oldest first. @throws WritError STATE_DAMAGED */
+/**
+ * @returns all remembered refusals, the oldest first; state `standing` for a release that the server offers now, else `older`
+ * @throws WritError STATE_DAMAGED
+ */
 export function rememberedRefusals(
   host: RefusalView,
   active: ActiveReleases | undefined,
@@ -30,7 +33,9 @@ export function listRefusals(host: RefusalView & Pick<Host, 'paths'>): RefusalsR
   return { schema: 1, type: 'refusals.result', refusals };
 }
 
-/** @returns the members of a status report: current refusals, and the number of older ones if there are any */
+/**
+ * @returns members of a status report: refusals that apply now (`standing`); olderRefusals, the number of others, left out for 0
+ */
 export function refusalMembers(remembered: readonly RememberedRefusal[]): {
   readonly refusals: readonly RefusalStatus[];
   readonly olderRefusals?: number;

@@ -11,7 +11,7 @@ export interface BeatOptions {
   readonly write: () => void;
 }
 
-/** Runs beside the jobs, because a check may take an hour. @returns after the stop signal */
+/** Calls `write` each minute, beside the jobs, because a check may take an hour. @returns after the stop signal */
 export async function beatUntilStopped({ clock, stop, write }: BeatOptions): Promise<void> {
   while (!stop.aborted) {
     await clock.sleep(beatEveryMs, stop);

@@ -81,7 +81,7 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly vanished: Problem | undefined;
 }
 
-/** @returns the facts; an unreadable part is in `unreadable` and has its empty value */
+/** @returns the facts. An unreadable part is a problem in `unreadable`, and has its empty value (freshness: `stale`) */
 export function readFacts(host: HostView, { contact, state, observation }: AgentFacts): Facts {
   const unreadable: Problem[] = [];
   const attempt = <T>(read: () => T, otherwise: T): T => {

@@ -17,8 +17,8 @@ import type { HostPaths } from '../state/paths.js';
 const maxStatusBytes = 1_000_000;
 
 /**
- * Writes the public part of a report. A failure is logged and changes no outcome.
- * @param when `beat`: also without a change
+ * Writes the public part of a report, without the download. A failure is logged and changes no outcome.
+ * @param when `news`: only if the report differs from that of the file in more than ages and times; `beat`: always
  */
 export function writeStatusFile(
   host: Pick<Host, 'paths' | 'durable' | 'log' | 'config'>,
@@ -89,7 +89,7 @@ function publicHeld({
   return one;
 }
 
-/** @returns the last report; undefined without a readable file */
+/** @returns the last report; undefined without a file, and for one that is unreadable, above 1 MB, or no report */
 export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport | undefined {
   const verdict = readSmallFile(paths.status, { maxBytes: maxStatusBytes });
   if (verdict.kind !== 'read') return undefined;

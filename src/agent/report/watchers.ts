@@ -17,7 +17,11 @@ export interface Watchers extends AsyncDisposable {
   readonly problems: readonly Problem[];
 }
 
-/** An address in use or a wrong path becomes a problem and no exception. @throws an error that is no WritError */
+/**
+ * Opens the events file and the metrics. An address in use or a wrong path becomes a problem and no exception.
+ * @returns the observers of what could be opened, and a problem for each other part; disposing it closes the metrics
+ * @throws an error that is no WritError
+ */
 export async function openWatchers(config: AgentConfig, options: HostOptions): Promise<Watchers> {
   const durable = createDurableFs(options.observer);
   const { events, host } = config;

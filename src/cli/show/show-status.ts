@@ -101,7 +101,7 @@ export function showStatus(
   };
 }
 
-/** @returns time in ISO 8601, label in capitals, sentence, and codes of problems joined by spaces: one line for each change */
+/** @returns ISO 8601 time; label in capitals, (unconfirmed), (paused); sentence; codes of problems joined by spaces */
 export function statusLine(report: StatusReport): readonly string[] {
   const { word, sentence } = headOf(report);
   const codes = [...new Set(report.problems.map((one) => one.code))];

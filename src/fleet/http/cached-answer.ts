@@ -11,8 +11,9 @@ export interface CacheTimes {
 }
 
 /**
- * @returns a function that runs the query, or returns or throws the result of the last one
- * @throws FLEET_STORE_UNREACHABLE where the query takes longer than `waitMs`; it continues, and the next caller waits for the same query
+ * @returns a function that runs the query, or for forMs after its end returns or throws the result of the last one; callers
+ *   during a query wait for it
+ * @throws FLEET_STORE_UNREACHABLE where the query takes longer than `waitMs`; it continues, and the next caller waits for it
  */
 export function cacheAnswer<T>(
   clock: Clock,

@@ -59,7 +59,10 @@ const sessionsOfToken = 100;
 
 type IdentifiedCaller = Required<Caller>;
 
-/** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_IDENTITY_REFUSED; FLEET_REFUSED_OFTEN */
+/**
+ * @returns the person of the proxy header, else of the bearer token, else of the session cookie
+ * @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_IDENTITY_REFUSED; FLEET_REFUSED_OFTEN
+ */
 export async function findCaller(parts: CallerParts, asking: CredentialRequest): Promise<IdentifiedCaller> {
   const { headers, ip: address } = asking;
   const named = await findProxyCaller(parts, asking, hasCredential(headers));
@@ -120,7 +123,10 @@ export function requireRole(caller: Caller, needed: Role): void {
   });
 }
 
-/** A browser sends the origin of a request in this header, and no page can change it: a form of another site is refused. */
+/**
+ * A browser sends the origin of a request in this header, and no page can change it: a form of another site is refused.
+ * @throws WritError FLEET_FORBIDDEN unless sec-fetch-site is `same-origin`, also without the header
+ */
 export function requireSameOrigin(headers: IncomingHttpHeaders): void {
   if (headers['sec-fetch-site'] === 'same-origin') return;
   throw new WritError('FLEET_FORBIDDEN', 'a change without a token must come from a page of this server', {
@@ -130,7 +136,8 @@ export function requireSameOrigin(headers: IncomingHttpHeaders): void {
 
 /**
  * @returns the value of the cookie, which the server does not store
- * @throws FLEET_IDENTITY_REFUSED where a proxy names a person: requests with both would be refused
+ * @throws FLEET_TOKEN_REFUSED, FLEET_REFUSED_OFTEN; FLEET_IDENTITY_REFUSED where a proxy names a person: requests with both would
+ *   be refused
  */
 export async function beginSession(
   parts: CallerParts,
@@ -168,7 +175,11 @@ export async function endSession(
   await transact(db, (trx) => trx.deleteFrom('sessions').where('digest', '=', ended).execute());
 }
 
-/** @param secure from hasSecurePage; a browser does not return a Secure cookie without TLS */
+/**
+ * @param session '' for a cookie that ends the session in the browser
+ * @param secure from hasSecurePage; a browser does not return a Secure cookie without TLS
+ * @returns the value of the Set-Cookie header
+ */
 export function cookieText(session: string, secure: boolean): string {
   const maxAgeSeconds = session === '' ? 0 : sessionMs / 1000;
   const parts = [
@@ -181,7 +192,7 @@ export function cookieText(session: string, secure: boolean): string {
   return [...parts, ...(secure ? ['Secure'] : [])].join('; ');
 }
 
-/** @returns the bearer token; undefined unless there is exactly one, of printable characters */
+/** @returns the bearer token; undefined unless there is exactly one, of 1 to 200 printable ASCII characters */
 export function readBearer({ authorization = '' }: IncomingHttpHeaders): string | undefined {
   return /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1];
 }

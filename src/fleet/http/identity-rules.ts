@@ -39,7 +39,10 @@ const reservedPrefixes =
 const reservedEndings =
   /(?:^|-)(?:ip|for|host|port|proto|protocol|scheme|server|prefix|path|uri|url|method|country|ipcountry|ray|ssl|trace|(?:request|correlation|trace|span)-id|addr|address)$/;
 
-/** @returns the name in lower case; undefined for a header that cannot name a person */
+/**
+ * @returns the name in lower case, at most 64 of a-z 0-9 -; undefined for another form, and for a header that cannot name a
+ *   person
+ */
 export function parseIdentityHeader(text: string): string | undefined {
   const name = text.toLowerCase();
   const isTaken = reservedNames.has(name) || reservedPrefixes.test(name) || reservedEndings.test(name);
@@ -69,7 +72,8 @@ function addNetwork(list: BlockList, network: string): boolean {
 
 /**
  * @param hasCredential whether the request also has a bearer token or a session
- * @returns the person that the proxy names, or the reason for which the header is refused
+ * @returns person: the name in the header; refused: the reason, for a credential beside it, or no single name; undefined without
+ *   the header, or from an address that the rule does not list
  */
 export function readIdentity(
   { header, from }: IdentityRule,

@@ -24,7 +24,7 @@ export const lineColumns = [
 
 export type LineRow = Pick<HostRow, (typeof lineColumns)[number]>;
 
-/** @returns the hosts in the given order; runs two queries for any number of hosts */
+/** @returns the hosts with labels and bundles, in the given order; runs two queries for any number of hosts, none for no host */
 export async function readLines(
   db: Kysely<Tables>,
   rows: readonly LineRow[],

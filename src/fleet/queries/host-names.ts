@@ -9,7 +9,10 @@ import { isReportOfNow, matching, matchingBundleRows } from './host-where.js';
 
 const maxFilters = 8;
 
-/** @returns names by filter; without filters that match more hosts than a finding names */
+/**
+ * @returns names by filter, for the first filters up to maxFilters; without filters that match no host, or more than
+ *   maxNamedHosts
+ */
 export async function readHostNames(
   db: Kysely<Tables>,
   filters: readonly string[],

@@ -83,7 +83,11 @@ const maxOutcomes = 100;
 const maxIntervals = 100;
 const maxNamesakes = 20;
 
-/** @param name a key, the first 8 or more digits of a key, or a name that only one host has */
+/**
+ * @param name a key, the first 8 or more digits of a key, or a name that only one host has
+ * @returns the host with its newest 100 outcomes, and the keys of at most 20 other hosts of its name
+ * @throws WritError FLEET_HOST_UNKNOWN for no match, USAGE for several
+ */
 export async function readHost(db: Kysely<Tables>, name: string, asking: Asking): Promise<HostDetail> {
   const row = await findHost(db, name);
   const [line] = await readLines(db, [row], asking);

@@ -25,7 +25,7 @@ export function releaseName(eb: ExpressionBuilder<Tables, 'host_bundles'>): Expr
 
 /**
  * @returns names of the releases with the adoption that the filter names; undefined if it names none
- * @throws USAGE if the server follows no repository, or too many releases match
+ * @throws WritError USAGE if the server follows no repository, or more than 5000 releases match
  */
 export async function releasesWithStanding(
   db: Kysely<Tables>,

@@ -4,7 +4,11 @@ import type { WaitFacts } from '../../core/fleet/answers.js';
 import { type RepositoryView, signedWait } from '../../core/fleet/signed-releases.js';
 import type { WaitQuestion } from './wait-query.js';
 
-/** @param facts from the reports of hosts */
+/**
+ * @param facts from the reports of hosts
+ * @returns the facts with what is signed: withdrawn, superseded (supersededBy), current, unread, or absent for a serial that no
+ *   repository and no host has; unchanged if the server follows no repository of this channel
+ */
 export function addSignedFacts(
   facts: WaitFacts,
   question: Pick<WaitQuestion, 'bundle' | 'channel' | 'serial' | 'sinceMs'>,

@@ -18,10 +18,11 @@ const singleRange = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/;
 
 /**
  * @param range the Range header
- * @param ifRange the If-Range header. With another ETag, or a date, the complete file is sent, because the client would
- *   otherwise combine bytes of two files
+ * @param ifRange the If-Range header. With another ETag, or a date, the complete file is sent, because the client would otherwise
+ *   combine bytes of two files
  * @param length of the complete file, in bytes
- * @returns undefined for the complete file
+ * @returns first and last byte, both included; `unsatisfiable` for a first byte behind the end; undefined for the complete file,
+ *   also for a malformed range or several
  */
 export function parseRange(
   range: string | undefined,

@@ -44,7 +44,10 @@ export interface ServedRepository {
 
 const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
-/** @param repository its directory; an unreadable file in it is a problem of the state, and never thrown */
+/**
+ * @param repository its directory; an unreadable file in it is a problem of the state, and never thrown
+ * @returns current(), which reads the metadata only after a change; read(), which always does; changed()
+ */
 export function createRepositoryView(repository: string): ServedRepository {
   let known: { readonly stamps: MetadataStamps; readonly state: ServedState } | undefined;
   const read = (): ServedState => {

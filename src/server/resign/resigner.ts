@@ -237,7 +237,7 @@ function roleOfFile(name: string): string {
 
 const maxMissingNames = 5;
 
-/** @param missing names of listed files, at least one. @returns the first of them, the effect on hosts and the remedy */
+/** @param missing names of listed files, at least one. @returns the first five and a count, the effect on hosts and the remedy */
 export function missingFilesText(missing: readonly string[]): string {
   const more = missing.length > maxMissingNames ? ` and ${missing.length - maxMissingNames} more` : '';
   const names = missing.slice(0, maxMissingNames).join(', ');
