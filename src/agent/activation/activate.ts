@@ -40,8 +40,7 @@ import { restorePrevious } from './restore.js';
 /**
  * Performs a move from the swap to the commit, or restores the previous generation after a failure.
  * @param steps cycle progress, at the step `swap`
- * @returns outcome, workers, problems and warnings; a failure after the swap is in the outcome and the problems, and is not
- *   thrown
+ * @returns outcome, workers, problems and warnings; a failure after the swap is in the outcome and the problems
  * @throws WritError SWAP_OUTDATED if the host changed since the move was planned; `current` was not moved then
  */
 export async function activate(host: Host, steps: CycleProgress, move: Move): Promise<MoveResult> {
@@ -57,9 +56,10 @@ export async function activate(host: Host, steps: CycleProgress, move: Move): Pr
 }
 
 /**
- * Continues a move after a crash that came after its swap.
+ * Continues a move after a crash that came after its swap. After a failure, restores the previous generation and notifies every
+ * worker of the affected groups.
  * @param steps cycle progress, at the step `load`
- * @returns as activate: outcome, workers, problems and warnings. A failure restores the previous generation, and notifies all
+ * @returns outcome, workers, problems and warnings
  */
 export async function finishActivation(host: Host, steps: CycleProgress, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);

@@ -33,7 +33,7 @@ export async function resetWorkers(host: Host, context: NotifyContext): Promise<
   return { results, unread: unreadGroups(groups) };
 }
 
-/** @returns the reason for each group with members that could not be listed; empty if all could */
+/** @returns by group, if its members could not be listed: the reason */
 export function unreadGroups(groups: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
   return new Map(
     groups.flatMap(({ group, unlisted }) =>

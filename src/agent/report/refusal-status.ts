@@ -13,7 +13,8 @@ export interface RefusalView extends Pick<Host, 'config' | 'refusals'> {
 }
 
 /**
- * @returns all remembered refusals, the oldest first; state `standing` for a release that the server offers now, else `older`
+ * @returns all remembered refusals, the oldest first; state `standing` for the release that the server offers now (if that is not
+ *   known: with no newer serial active), else `older`
  * @throws WritError STATE_DAMAGED
  */
 export function rememberedRefusals(

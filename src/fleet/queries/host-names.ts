@@ -9,10 +9,7 @@ import { isReportOfNow, matching, matchingBundleRows } from './host-where.js';
 
 const maxFilters = 8;
 
-/**
- * @returns names by filter, for the first filters up to maxFilters; without filters that match no host, or more than
- *   maxNamedHosts
- */
+/** @returns names by filter, of the first 8 filters; without filters that match no host, or more than maxNamedHosts */
 export async function readHostNames(
   db: Kysely<Tables>,
   filters: readonly string[],

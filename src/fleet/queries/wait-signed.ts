@@ -6,8 +6,8 @@ import type { WaitQuestion } from './wait-query.js';
 
 /**
  * @param facts from the reports of hosts
- * @returns the facts with what is signed: withdrawn, superseded (supersededBy), current, unread, or absent for a serial that no
- *   repository and no host has; unchanged if the server follows no repository of this channel
+ * @returns the facts with what is signed: withdrawn, supersededBy, readAtMs for the current or an unread release, or absent for a
+ *   serial that no repository and no host has; unchanged if no current reading lists the channel, or repositories disagree
  */
 export function addSignedFacts(
   facts: WaitFacts,
