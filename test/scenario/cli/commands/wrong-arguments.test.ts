@@ -60,7 +60,15 @@ describe('a path below a file, through a loop of links, or with a long name', ()
       fs.writeFileSync(dir.join('tree', 'a.rpz'), 'two');
       fs.writeFileSync(dir.join('file'), '');
       fs.symlinkSync('loop', dir.join('loop'));
-      for (const path of ['file', 'file/below', 'file/below/it', 'loop', 'loop/below', long, `${long}/below`]) {
+      for (const path of [
+        'file',
+        'file/below',
+        'file/below/it',
+        'loop',
+        'loop/below',
+        long,
+        `${long}/below`,
+      ]) {
         const args = command.map((argument) => (argument === 'PATH' ? path : argument));
         const run = await runWrit([...args, '--json'], { cwd: dir.path });
         assert.doesNotMatch(run.stdout + run.stderr, /INTERNAL|already exists/, path.slice(0, 20));
