@@ -1,12 +1,12 @@
-// `npm run outages`: replays each outage on a host of its own, several side by side, and prints a table. Owns arguments, progress on
-// stderr, and the exit code; what an outage is, and when it ended as expected, is in `rows`.
+// `npm run outages` replays each outage on its own host, several at a time, and prints a table. Owns arguments, progress on
+// stderr, and the exit code. `rows` has the outages and their expected results.
 import { tempDir } from '../kit/disk/temp-dir.js';
 import { outages } from './rows/all.js';
 import { readArguments } from './rules/arguments.js';
 import { drawTable, exitCodeOf, type Row, rowsAsJson } from './rules/table.js';
 import type { Outage } from './stage/outage.js';
 
-/** Most of a row is waiting. */
+/** Rows at a time; a row mostly waits. */
 const atOnce = 3;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
@@ -51,20 +51,22 @@ async function replayAll(all: readonly Outage[]): Promise<Row[]> {
 
 async function replayOne(outage: Outage): Promise<Row> {
   const skipped = outage.missing();
-  const say = (line: string): void => progress(`${outage.name}: ${line}`);
+  const report = (line: string): void => progress(`${outage.name}: ${line}`);
   if (skipped !== undefined) {
-    say(`skipped: ${skipped}`);
+    report(`skipped: ${skipped}`);
     return { outage, replayed: { skipped } };
   }
   using dir = tempDir();
-  say('begins');
+  report('begins');
   try {
-    const replayed = await outage.replay({ dir, say });
-    say(replayed.complaints.length === 0 ? 'ended as expected' : `NOT AS EXPECTED: ${replayed.complaints}`);
+    const replayed = await outage.replay({ dir, report });
+    report(
+      replayed.complaints.length === 0 ? 'ended as expected' : `NOT AS EXPECTED: ${replayed.complaints}`,
+    );
     return { outage, replayed };
   } catch (error) {
     const complaint = `could not be replayed: ${error instanceof Error ? error.message : String(error)}`;
-    say(complaint);
+    report(complaint);
     const nothing = { happened: [], awaySeconds: undefined, serves: 'unknown' };
     return { outage, replayed: { ...nothing, complaints: [complaint] } };
   }

@@ -1,5 +1,5 @@
-// Histories by chance, in virtual time: whatever happens, a host serves a release that settled or bakes, takes back one that
-// failed, and leaves one that was withdrawn. Of 300; `npm test` tries a few.
+// Random histories of a host in virtual time: it serves a settled or baking release, rolls back a failed one, and leaves a
+// withdrawn one. 300 histories; `npm test` tries a few.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sampleSize } from '../../kit/assert/sample.js';
@@ -9,14 +9,14 @@ import { playHistory } from '../../kit/host/baking-history.js';
 const histories = sampleSize() ?? 300;
 const eventsEach = 24;
 
-/** Each of them must occur: a worker of two fails, or something else ends a process within the same bake time. */
+/** Scenes that must occur: one of two workers fails, or another event ends a process within the same bake time. */
 const scenes = [
   ...['restores of half', 'withdrawals in a restore'],
   ...['restart', 'upgrade', 'reboot', 'kill'].map((what) => `restores after a ${what} in the same bake time`),
 ];
 
-describe('histories of a host by chance', () => {
-  it('never leave it with a release that failed, and take back no good one', async (test) => {
+describe('random histories of a host', () => {
+  it('never leave a failed release active, and roll back no good one', async (test) => {
     const totals = new Map<string, number>();
     const violations: string[] = [];
     for (let index = 0; index < histories; index += 1) {
@@ -30,7 +30,7 @@ describe('histories of a host by chance', () => {
     assert.deepEqual(violations.slice(0, 3), []);
     assert.ok((totals.get('restores') ?? 0) > histories / 4, 'histories without restores show nothing');
     const absent = scenes.filter((scene) => !totals.has(scene));
-    // A sample of a few histories need not have all of them.
+    // A sample of a few histories need not contain all of them.
     if (sampleSize() === undefined)
       assert.deepEqual(absent, [], 'a rule is judged only by what the histories contain');
   });

@@ -1,5 +1,5 @@
-// Clocks of publisher, server and host that are wrong, by seconds to decades, before, while and after each of them acts.
-// What is done meanwhile may fail, with a code; once the clocks are right everything goes on, with nobody's help.
+// Clocks of publisher, server and host that are wrong by seconds to decades, before, during and after an action of each. An
+// action may fail with a code meanwhile; once the clocks are right, everything continues without an operator.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isWritError } from '../../../src/core/errors.js';
@@ -27,11 +27,11 @@ const offsets: Readonly<Record<string, number>> = {
   '50 years behind': -50 * yearMs,
 };
 
-type Who = 'publisher' | 'server' | 'host';
+type Role = 'publisher' | 'server' | 'host';
 type When = 'before' | 'during' | 'after';
 
-/** What each does; `jump` is called in the middle. */
-const acts: Readonly<Record<Who, (site: PublishedHost, jump: () => void) => Promise<unknown>>> = {
+/** The action of each role; it calls `jump` in the middle. */
+const acts: Readonly<Record<Role, (site: PublishedHost, jump: () => void) => Promise<unknown>>> = {
   publisher: (site, jump) =>
     site.repository.publish({ 'p.yaml': 'two' }, { durableFs: jumpingAt('repo.snapshot', jump) }),
   server: async (site, jump) => {
@@ -57,7 +57,7 @@ async function tolerated(act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function play(who: Who, when: When, byMs: number): Promise<void> {
+async function play(role: Role, when: When, byMs: number): Promise<void> {
   using dir = tempDir();
   using site = publishedHost(dir, { bundles: [{ name: 'dns-edge' }] });
   const hostClock = site.host.clock;
@@ -66,12 +66,12 @@ async function play(who: Who, when: When, byMs: number): Promise<void> {
   await site.host.sync();
   assert.equal(site.host.read('dns-edge/p.yaml'), 'one');
   const rightMs = Math.max(...clocks.map((clock) => clock.nowMs()));
-  const clock = who === 'host' ? hostClock : site.clock;
+  const clock = role === 'host' ? hostClock : site.clock;
   const jump = (): void => clock.setWallTime(Math.max(rightMs + byMs, 0));
   if (when === 'before') jump();
-  await tolerated(() => acts[who](site, when === 'during' ? jump : () => undefined));
+  await tolerated(() => acts[role](site, when === 'during' ? jump : () => undefined));
   if (when === 'after') jump();
-  // Everybody lives on for a while with the wrong clock.
+  // Every role acts for a while with the wrong clock.
   await tolerated(() => site.repository.refresh());
   await site.host.sync();
   for (const one of clocks) one.setWallTime(rightMs + 600_000);
@@ -88,10 +88,10 @@ const cases = Object.entries(offsets).flatMap(([name, byMs]) =>
   (['before', 'during', 'after'] as const).map((when) => ({ name, when, byMs })),
 );
 
-for (const who of ['publisher', 'server', 'host'] as const) {
-  describe(`a clock of the ${who}`, () => {
+for (const role of ['publisher', 'server', 'host'] as const) {
+  describe(`a clock of the ${role}`, () => {
     for (const { name, when, byMs } of sampled(cases))
-      it(`that is ${name} for a while, from ${when} its act on, holds up nothing once it is right`, () =>
-        play(who, when, byMs));
+      it(`that is ${name} for a while, from ${when} its action on, delays nothing once it is right`, () =>
+        play(role, when, byMs));
   });
 }

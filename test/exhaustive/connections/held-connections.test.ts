@@ -1,5 +1,5 @@
-// `writ serve` with as many connections as it holds, each of which has polled, and under many polls: what it weighs, and that a
-// client that comes meanwhile is served. Bounds far above what is measured (docs/performance.md), for one that keeps requests.
+// `writ serve` with its maximum number of connections, each with a poll, and under many polls: its memory, and that a new
+// client is served. Limits far above the measured values (docs/performance.md), to detect requests that stay in memory.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -14,7 +14,7 @@ import { rawGet } from '../../kit/net/raw-request.js';
 import { writeRepository } from '../../kit/repository/unsigned-repository.js';
 
 const megabyte = 1_000_000;
-/** But for some who come meanwhile: all places taken, one of those who wait would give way. */
+/** Leaves some connections free, because a full server closes an idle connection for a new client. */
 const count = serverLimits(defaultServerLimits, readMaxOpenFiles()).maxConnections - 20;
 
 describe(`a server with ${count} connections`, () => {
@@ -37,12 +37,12 @@ describe(`a server with ${count} connections`, () => {
     dir[Symbol.dispose]();
   });
 
-  it('holds them all, answers who comes meanwhile, and weighs no more when they come again', async (t) => {
+  it('holds them all, serves new clients, and uses no more memory when they reconnect', async (t) => {
     const start = { descriptors: descriptors(), bytes: resident() };
     const sizes: number[] = [];
     for (let round = 0; round < 2; round += 1) {
       await poll(count, count, async (ask) => {
-        // Whose connection was closed meanwhile fails here.
+        // A client with a closed connection fails here.
         for (let polls = 0; polls < 3; polls += 1) await ask();
         assert.ok(descriptors() >= count);
         assert.equal((await rawGet(server.url, '/metadata/timestamp.json')).status, 200);
@@ -56,7 +56,7 @@ describe(`a server with ${count} connections`, () => {
     assert.ok(again < first + 100 * megabyte, sizes.join(', '));
   });
 
-  it('weighs after a hundred thousand polls what it weighed after fifty thousand', async (t) => {
+  it('uses the same memory after a hundred thousand polls as after fifty thousand', async (t) => {
     const sizes = await poll(16, 50_000, async (ask) => {
       const after: number[] = [];
       for (let round = 0; round < 2; round += 1) {

@@ -1,5 +1,5 @@
-// What a first sync, an update and a poll with nothing new cost by counts that no machine changes: requests, bytes, files,
-// directories, flushes, modules. Bounds, not times: one that is passed is a cost that somebody added. `npm run bench` has times.
+// The cost of a first sync, an update and a poll without news, in counts that are equal on all machines: requests, bytes,
+// files, directories, flushes, modules. A count above its limit is an added cost. `npm run bench` measures times.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -11,7 +11,7 @@ import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { tracingEnv } from '../../kit/sources/loaded-sources.js';
-import { countedWay } from './counted-way.js';
+import { countingProxy } from './counting-proxy.js';
 import { type CallCounts, tracedWrit } from './traced-calls.js';
 
 interface Pulled {
@@ -67,7 +67,7 @@ describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('ti
     t.diagnostic(JSON.stringify({ calls, served }));
     assert.equal(served.requests, 2);
     assert.ok(served.receivedBytes <= 1100);
-    // It rests on what staging has digested: nothing of a look is noted but the time in the status.
+    // Uses the digests of staging; only the time in the status is written.
     assert.deepEqual([calls.filesCreated <= 1, calls.flushes, calls.renames <= 1], [true, 0, true]);
     assert.ok(calls.directoriesRead <= 70);
     const { calls: next } = await pull();
@@ -96,24 +96,24 @@ describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('ti
   it('costs an agent two requests and half a kilobyte for each poll on the connection that it keeps', async () => {
     const figures = await agentPoll(repository, dir.join('polled'), 3);
     const figure = (name: string): number => figures.find((one) => one.name === name)?.value ?? Number.NaN;
-    // A poll may have begun before the first look, or not have ended at the last.
+    // A poll may have begun before the first count, or not have ended at the last.
     assert.ok(Math.abs(figure('the same, requests') - 2) <= 1);
     assert.ok(figure('the same, received with headers') <= 1000);
   });
 
   it('costs an agent the next root and the timestamp for each poll, and one connection for all of them', async () => {
-    await using way = await countedWay(server.url);
-    const config = configure(repository, way, dir.join('kept'), { pollEvery: '1s' });
+    await using proxy = await countingProxy(server.url);
+    const config = configure(repository, proxy, dir.join('kept'), { pollEvery: '1s' });
     await using agent = startWrit(['agent', '--config', config]);
     const polled = (times: number): Promise<unknown> =>
       agent.waitForStderr(new RegExp(`(?:"cycle ended"[^]*){${times}}`));
     await polled(2);
-    const before = way.requests().length;
-    assert.equal(way.connections(), 1);
+    const before = proxy.requests().length;
+    assert.equal(proxy.connections(), 1);
     await polled(5);
     const poll = ['/metadata/2.root.json', '/metadata/timestamp.json'];
-    assert.deepEqual(way.requests().slice(before), [...poll, ...poll, ...poll]);
-    assert.equal(way.connections(), 1);
+    assert.deepEqual(proxy.requests().slice(before), [...poll, ...poll, ...poll]);
+    assert.equal(proxy.connections(), 1);
   });
 });
 
@@ -123,7 +123,7 @@ describe('writ --version', () => {
   });
 });
 
-/** Those of Node counted too. */
+/** @returns the number of imported modules, with those of Node */
 async function modulesOf(args: readonly string[]): Promise<number> {
   using dir = tempDir();
   await runWritProcess(args, { env: tracingEnv(dir.join('imports')) });

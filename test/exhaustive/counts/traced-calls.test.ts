@@ -1,4 +1,4 @@
-// What a record of strace is counted as.
+// Counts the system calls in a trace of strace.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { countCalls } from './traced-calls.js';

@@ -1,9 +1,9 @@
-// A program under strace, and what it asked of the kernel that costs by its count. Owns the reading of the record.
+// Runs a program under strace and counts its expensive system calls. Owns parsing the trace.
 import { readFileSync } from 'node:fs';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 
 export interface CallCounts {
-  /** Made anew below the directory. */
+  /** Files created below the directory. */
   readonly filesCreated: number;
   readonly directoriesRead: number;
   /** fsync, fdatasync and syncfs. */
@@ -11,7 +11,7 @@ export interface CallCounts {
   readonly renames: number;
 }
 
-/** @param below what is created elsewhere, as in /proc, does not count */
+/** @param below the directory of counted files, without others such as /proc */
 export async function tracedWrit(args: readonly string[], trace: string, below: string): Promise<CallCounts> {
   const calls = 'openat,getdents64,fsync,fdatasync,syncfs,rename,renameat,renameat2';
   const under = [
@@ -46,7 +46,7 @@ export function countCalls(record: string, below: string): CallCounts {
   );
   return {
     filesCreated: created.size,
-    // The last answer of each directory is that there is no more.
+    // The last result of each directory is empty.
     directoriesRead: count(/getdents64.*= 0$/),
     flushes: count(/\b(?:fsync|fdatasync|syncfs)\(/),
     renames: count(/\brename(?:at2?)?\(/),

@@ -1,5 +1,5 @@
-// Bends a repository at the very rules where clients are known, or suspected, to differ: each is drawn often enough
-// that a difference which no longer occurs is noticed. The rest of what can be bent is bent-repository's.
+// Changes a repository at the rules where clients are known, or suspected, to differ, each often enough that a difference that
+// no longer occurs is noticed. bent-repository.ts has all other changes.
 
 import { createHash } from 'node:crypto';
 import { Signature } from '@tufjs/models';
@@ -10,7 +10,7 @@ import type { ForeignKey } from '../../kit/trust/tuf-js-repository.js';
 
 const signedRoles: readonly BentRole[] = ['timestamp', 'snapshot', 'targets', 'team', 'sub'];
 
-/** Where a role's keys are listed, and its entry there. */
+/** The key list and the entry of a role in its delegator. */
 function delegatorOf(bent: Bent, role: BentRole): { readonly keys: Loose; readonly entry: Loose } {
   if (role === 'team' || role === 'sub') {
     const { keys, roles } = bent.signed[role === 'team' ? 'targets' : 'team'].delegations;
@@ -20,7 +20,7 @@ function delegatorOf(bent: Bent, role: BentRole): { readonly keys: Loose; readon
   return { keys, entry: roles[role] };
 }
 
-/** Lists the first key of a role anew, changed, under its proper id or the one given, and lets it sign. */
+/** Adds the changed first key of a role, under its proper id or the given one, as a signer. */
 function relist(bent: Bent, role: BentRole, change: (key: Loose) => void, givenId?: string): void {
   const { keys, entry } = delegatorOf(bent, role);
   const [signer] = bent.signers[role];
@@ -275,7 +275,7 @@ export function bendRule(bent: Bent, random: Seeded): void {
     bend(bent, random);
     bent.done.push(words);
   } catch (error) {
-    // Another bend has taken away the place that this one wants.
+    // An earlier change has removed the place of this one.
     if (!(error instanceof TypeError)) throw error;
     bent.done.push(`${words} (in vain)`);
   }

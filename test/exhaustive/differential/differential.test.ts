@@ -1,7 +1,6 @@
-// Hundreds of bent repositories before two clients, ours and that of tuf-js. Where they differ, a table says why; a
-// difference that it does not explain fails, and so does a row that explains nothing any more. WRIT_TEST_CASES sets
-// their number, WRIT_TEST_SEED chooses them. The rows are counted with the fixed seed alone, because the cases of
-// another seed need not meet the rarest of them.
+// Hundreds of changed repositories with two clients, ours and that of tuf-js. A table explains each difference; an unexplained
+// one fails, and so does a row without a case. WRIT_TEST_CASES sets their number, WRIT_TEST_SEED selects them. Rows are
+// counted with the fixed seed only, because the cases of another seed need not contain the rarest ones.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isWritError } from '../../../src/core/errors.js';
@@ -28,11 +27,11 @@ import { bendRule } from './bent-rules.js';
 import { explanations } from './explained-differences.js';
 
 const nowMs = Date.UTC(2026, 10, 1);
-/** With the fixed seed they meet every row but one, which the case behind them is for. */
+/** With the fixed seed these cases reach every row but one, which has its own case below. */
 const usualCases = 700;
 const caseOfTheRarestRow = 1474;
 
-/** What both clients trust before: the honest version 1. */
+/** The state of both clients before a case: version 1 without changes. */
 function before(options: HonestOptions): Map<string, Buffer> {
   const files = render(honest({ ...options, version: 1 }), 1);
   const nameOf = (role: string): string =>
@@ -70,10 +69,10 @@ async function runCase(index: number, tally: Tally): Promise<void> {
   const options = { nowMs, version: 2, consistent: !random.once(4), pinned: random.once(2) };
   const bent = honest(options);
   for (let left = random.once(4) ? 2 : 1; left > 0; left -= 1) bend(bent, random);
-  // Every lookup verifies delegated roles anew: the odd names are looked for now and then.
+  // Every lookup verifies delegated roles again, so unusual names are searched less often.
   const paths = random.once(6) ? lookedUp : lookedUp.slice(0, 2);
   const known = versionOneOf(options);
-  // A host that has only its bootstrap root meets no rule of rollback first.
+  // A host with only its bootstrap root reaches no rollback rule first.
   const before = random.once(4) ? new Map([...known].slice(0, 1)) : known;
   const trial = { before, served: render(bent, 2), nowMs, paths };
   const ours = await ourVerdict(trial);
@@ -102,12 +101,17 @@ function report(tally: Tally, cases: number): void {
   process.stderr.write(`${[total, ...rows].join('\n')}\n`);
 }
 
-describe('two clients before bent repositories', () => {
-  it('agree about an honest one, whatever its form', async () => {
+describe('two clients with changed repositories', () => {
+  it('agree on a valid one in every form', async () => {
     for (const consistent of [true, false]) {
       for (const pinned of [true, false]) {
         const options = { nowMs, version: 2, consistent, pinned };
-        const trial = { before: before(options), served: render(honest(options), 2), nowMs, paths: lookedUp };
+        const trial = {
+          before: before(options),
+          served: render(honest(options), 2),
+          nowMs,
+          paths: lookedUp,
+        };
         const ours = await ourVerdict(trial);
         assert.equal(ours.error, undefined);
         assert.deepEqual(
@@ -129,7 +133,7 @@ describe('two clients before bent repositories', () => {
     }
   });
 
-  it('agree, or differ as the table says, and each of its rows occurs', async () => {
+  it('agree, or differ as the table explains, and each of its rows occurs', async () => {
     const tally: Tally = { rows: new Map(), unexplained: [], same: 0, accepted: 0 };
     const cases = sampleSize() ?? testCases(usualCases);
     for (let index = 0; index < cases; index += 1) await runCase(index, tally);
@@ -151,7 +155,7 @@ describe('two clients before bent repositories', () => {
     assert.ok(tally.accepted > cases / 20, `only ${tally.accepted} of ${cases} are accepted by both`);
   });
 
-  it('say the same over HTTP and on a disk as in memory', async () => {
+  it('have the same results over HTTP and on a disk as in memory', async () => {
     for (let index = 0; index < 12; index += 1) {
       const random = seeded(caseSeed(testSeed() + 1, index));
       const options = { nowMs, version: 2, consistent: true, pinned: random.once(2) };
@@ -176,7 +180,7 @@ describe('two clients before bent repositories', () => {
   });
 });
 
-/** @returns undefined if it went well */
+/** @returns the code of the error; undefined after success */
 async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
   try {
     await work;

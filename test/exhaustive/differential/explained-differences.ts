@@ -1,6 +1,5 @@
-// Where our client and that of tuf-js differ, and why: each row says what, names who is right about it, and recognises
-// its case in the bent files themselves, not in what either client said alone. A difference that no row explains is a
-// defect of one of the two.
+// The differences between our client and that of tuf-js: each row describes one, names the client that is right, and
+// recognises its case in the changed files, not only in the results. A difference without a row is a defect of one client.
 
 import { type Bent, bentRoles, keyIdOf } from '../../kit/repository/bent-repository.js';
 import type { Loose } from '../../kit/repository/simulated-metadata.js';
@@ -49,7 +48,7 @@ function valuesIn(value: Loose, name = ''): [string, Loose][] {
 
 const isCount = (value: Loose): boolean => Number.isSafeInteger(value) && value >= 1;
 
-/** Our client says that a member of the file is malformed, and there is such a member with such a value. */
+/** Our client reports a malformed member of the file, and the file has such a member. */
 function malformed(member: RegExp, wrong: (name: string, value: Loose) => boolean): Explanation['explains'] {
   return (difference, bent) => {
     const { ourError, stricter } = difference;
@@ -71,7 +70,7 @@ function malformedText(member: RegExp, wrong: (text: string) => boolean): Explan
   };
 }
 
-/** Keys that the delegator of the refused role lists for it, by id. */
+/** The keys that the delegator of the refused role lists for it, by id. */
 function listedKeys(difference: Difference, { served }: BentCase): [string, Loose][] {
   const role = String(difference.ourError?.facts['role']);
   const by = String(difference.ourError?.facts['by']);
@@ -89,10 +88,10 @@ function belowThreshold(wrong: (keys: [string, Loose][], text: Loose) => boolean
     wrong(listedKeys(difference, bent), parsed(refusedText(difference, bent)));
 }
 
-/** tuf-js refuses a shape that the specification, or our reading of it, allows. */
-function theirs(words: RegExp, shape: (bent: BentCase) => boolean): Explanation['explains'] {
+/** tuf-js refuses a form that the specification, or our reading of it, allows. */
+function theirs(message: RegExp, shape: (bent: BentCase) => boolean): Explanation['explains'] {
   return (difference, bent) =>
-    difference.stricter === 'theirs' && words.test(String(difference.theirError)) && shape(bent);
+    difference.stricter === 'theirs' && message.test(String(difference.theirError)) && shape(bent);
 }
 
 function anywhere({ served }: BentCase, test: (name: string, value: Loose) => boolean): boolean {

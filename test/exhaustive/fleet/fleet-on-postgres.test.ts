@@ -1,4 +1,4 @@
-// What must hold of any store, on a real PostgreSQL; test/unit/fleet has the same on the embedded one.
+// The rules of any store, on a real PostgreSQL; test/unit/fleet checks them on the embedded one.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
@@ -50,9 +50,9 @@ describe('a fleet in PostgreSQL', here, () => {
     let answered = false;
     const waiting = await db.transaction().execute(async (trx) => {
       await trx.updateTable('hosts').set({ health: 'held' }).where('key_id', '=', held.keyId).execute();
-      const verdict = send(ingest, held, reportOf(held.name)).then((said) => {
+      const verdict = send(ingest, held, reportOf(held.name)).then((output) => {
         answered = true;
-        return said;
+        return output;
       });
       const beside = await Promise.all(others.map((one) => send(ingest, one, reportOf(one.name))));
       assert.deepEqual(new Set(beside.map(({ kind }) => kind)), new Set(['accepted']));
@@ -88,7 +88,7 @@ describe('a fleet in PostgreSQL', here, () => {
     await assertRecount(db);
   });
 
-  it('says FLEET_STORE_UNREACHABLE where nobody listens, and never the password', async () => {
+  it('reports FLEET_STORE_UNREACHABLE without a server, and never the password', async () => {
     const url = 'postgres://writ:hush@127.0.0.1:1/fleet';
     const opening = openFleetStore(url, { clock: systemClock, log: silentLog() });
     const error = await rejectsCode('FLEET_STORE_UNREACHABLE', opening);

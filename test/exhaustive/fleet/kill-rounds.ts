@@ -1,5 +1,5 @@
-// An ingest in a process of its own, killed amid its batches, and what its store must hold afterwards: every report that it
-// said was accepted, and numbers that are a recount of the rows. Many rounds on one store, as a server that comes back.
+// Kills an ingest process amid its batches, and checks its store afterwards: every acknowledged report, and counts that equal
+// a recount of the rows. Runs many rounds on one store, as a server that restarts.
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
@@ -12,15 +12,15 @@ import { isGone } from '../../kit/programs/processes.js';
 
 const hostCount = 40;
 
-/** How long after its first answer a process is killed, one round each. */
+/** The delay of a kill after the first response, one round each. */
 export const killDelaysMs: readonly number[] = Array.from({ length: 15 }, (_, at) => at * 23);
 
 export async function killRounds(location: string, delaysMs: readonly number[]): Promise<void> {
   const keys = await enrolAll(location);
   const acknowledged = new Map<string, number>();
   for (const delayMs of delaysMs) {
-    const said = await killedAfter(location, keys, delayMs);
-    for (const [keyId, counter] of said)
+    const output = await killedAfter(location, keys, delayMs);
+    for (const [keyId, counter] of output)
       acknowledged.set(keyId, Math.max(counter, acknowledged.get(keyId) ?? 0));
     await checkStore(location, acknowledged);
   }
@@ -36,7 +36,7 @@ async function enrolAll(location: string): Promise<readonly string[]> {
   return keys;
 }
 
-/** What it says, it says with one write for each answer: a line that is cut off is no answer. */
+/** The process writes each response with one write: an incomplete line is no response. */
 async function killedAfter(
   location: string,
   keys: readonly string[],

@@ -131,7 +131,7 @@ export async function tryStrike(strike: Strike): Promise<Verdict> {
   }
 }
 
-/** @returns the next count to try after a strike of another call; undefined after the last try */
+/** @returns the verdict; or the shift of the next try, if the strike hit another call and this was not the last try */
 async function strikeOnce(
   strike: Strike,
   shift: number,

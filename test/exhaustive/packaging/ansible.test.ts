@@ -1,5 +1,5 @@
-// packaging/ansible: the role run by the real ansible-core against this machine, into a directory of its own. Writ is there
-// already, and there is no systemd: what it installs and starts is not tried here.
+// packaging/ansible: the real ansible-core runs the role on this machine, into its own directory. Writ is installed already,
+// and there is no systemd: the tasks that install and start it do not run here.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const roles = join(projectRoot, 'packaging/ansible/roles');
 interface Played {
   readonly exitCode: number | null;
   readonly changed: number;
-  /** The names of the tasks that changed something. */
+  /** The names of the tasks with a change. */
   readonly tasks: readonly string[];
   readonly text: string;
 }
@@ -118,7 +118,7 @@ describe('the role of Ansible', { timeout: 240_000, ...needs('ansible-playbook',
     const vars = { writ_config: {}, writ_root: 'x', writ_deb: 'x.deb', writ_tarball: 'x.tgz' };
     const text = JSON.stringify([{ hosts: 'localhost', roles: ['writ'], vars }]);
     fs.writeFileSync(dir.join('play.json'), text);
-    const { exitCode, text: said } = await ansible(dir, '--syntax-check', dir.join('play.json'));
-    assert.equal(exitCode, 0, said);
+    const { exitCode, text: output } = await ansible(dir, '--syntax-check', dir.join('play.json'));
+    assert.equal(exitCode, 0, output);
   });
 });

@@ -1,5 +1,5 @@
-// A storm of signals and requests on a real agent: somebody's script in a loop, a service manager gone mad. Every request
-// is answered in its time, the worker keeps its connection, and the agent is as it was when the storm is over.
+// A storm of signals and requests on a real agent, as from a script in a loop or a faulty service manager. Every request gets
+// its response in time, the worker keeps its connection, and the agent is unchanged after the storm.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const requests: readonly (readonly string[])[] = [
 ];
 
 describe('a storm of reloads and requests', () => {
-  it('starves nobody, ends no connection of a worker, and leaves nothing behind', async (test) => {
+  it('delays no request, ends no connection of a worker, and leaks nothing', async (test) => {
     using dir = tempDir();
     const site = writSite(dir, {
       workers: [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app', min: 0 } }],
@@ -83,7 +83,7 @@ async function timeOf(site: WritSite, request: readonly string[]): Promise<numbe
   return performance.now() - startedMs;
 }
 
-/** @returns how often it was connected so far: once, as long as nobody ends it */
+/** @returns the number of connections so far: one, unless the agent closes it */
 function answerAll(worker: Awaited<ReturnType<typeof joinAs>>): () => { readonly connections: number } {
   let connections = 1;
   const answer = async (): Promise<void> => {

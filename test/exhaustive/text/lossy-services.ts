@@ -22,7 +22,7 @@ export const lossesOfServices: readonly LossyStreams[] = [
 
 const requests = 50;
 
-/** @throws AssertionError where the service ended by itself, or did not do its work */
+/** @throws AssertionError when the service ended by itself, or did not do its work */
 export async function runLossyService(service: Service, streams: LossyStreams): Promise<void> {
   using dir = tempDir();
   if (service === 'agent') {

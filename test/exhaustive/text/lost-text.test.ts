@@ -1,5 +1,5 @@
-// Each command and each service of `writ` on a stdout or stderr that takes no text. What a command changes, and its exit code,
-// are compared with the same command on streams that take everything.
+// Each command and each service of `writ` on a stdout or stderr that accepts no text. The effect and the exit code of a
+// command are compared with the same command on streams that accept everything.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -16,7 +16,7 @@ import { lossesOfServices, runLossyService, services } from './lossy-services.js
 const places = '--repository repo --keys keys';
 const host = '--config agent.yaml';
 
-/** What the walk through all commands only names: a second release, the way back from it, and its withdrawal. */
+/** Commands that the list of all commands lacks: a second release, its rollback, and its withdrawal. */
 const moves: readonly (readonly [name: string, rest: string])[] = [
   ['publish', `source-2 ${places} --bundle dns-edge`],
   ['pull', host],
@@ -64,17 +64,17 @@ const commandCases: readonly CommandCase[] = steps.flatMap(({ name }, step) =>
 const serviceCases = services.flatMap((service) => lossesOfServices.map((streams) => ({ service, streams })));
 const chosen = sampled([...commandCases, ...serviceCases]);
 
-/** These change something, so that their answer is not all that they are for. */
+/** Commands that change something, so that their output is not their only purpose. */
 const acting = new Set([
   ...['init', 'publish', 'withdraw', 'promote', 'delegate', 'refresh', 'key new', 'key passphrase', 'sign'],
   ...['root rotate', 'root commit', 'repo gc', 'repo export', 'pull', 'rollback', 'pause', 'resume'],
   'reload',
 ]);
 const actingFlags = new Set(['forget', '--repair']);
-/** A difference is 1, an alarm too. */
+/** Exit codes of a failure where 1 has another meaning: a difference or an alarm. */
 const failureExitCodes: Readonly<Record<string, number>> = { diff: 2, 'fleet status': 3 };
 
-/** @returns the exit code of a command whose own one is known, on such streams */
+/** @returns the expected exit code of a command on such streams, from its usual one */
 function expectedExitCode({ step, streams }: CommandCase, own: number | null): number | null {
   const { name = '', args = [] } = steps[step] ?? {};
   // Node opens /dev/null in place of a closed stream, and nothing is lost then as far as a program can see.
@@ -85,7 +85,7 @@ function expectedExitCode({ step, streams }: CommandCase, own: number | null): n
   return failureExitCodes[name] ?? 1;
 }
 
-/** What a command leaves: names of files, where they are not made up each time, and what is active. */
+/** The effect of a command: names of files without random ones, and the active policy. */
 function effectOf(dir: TempDir): Readonly<Record<string, unknown>> {
   const namesIn = (...path: string[]): string[] => {
     const folder = dir.join(...path);
@@ -102,7 +102,7 @@ function effectOf(dir: TempDir): Readonly<Record<string, unknown>> {
 }
 
 describe('a command on a stream that takes no text', () => {
-  it('does the same, and fails only where its answer is all that it is for', async (test) => {
+  it('has the same effect, and fails only when its output is its only purpose', async (test) => {
     using place = tempDir();
     using kept = tempDir();
     const work = place.join('work');

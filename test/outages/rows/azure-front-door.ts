@@ -38,13 +38,13 @@ workers:
       ],
       first: configOf('config-1', ['/a']),
       expected: { old: 'config-1', happened: ['BAKE_FAILED (WORKER_DIED)'], maxAwaySeconds: 60 },
-      act: async ({ host, watch, say, untilServes }) => {
+      act: async ({ host, watch, report, untilServes }) => {
         const isServed = (text: string) => host.waits(10_000, () => watch.now().answers[0] === text);
         await host.publish(configOf('config-2', null));
         await isServed('config-2');
         await host.publish(configOf('config-3', null));
         await isServed('config-3');
-        say('two bad releases are accepted and confirmed');
+        report('two bad releases are accepted and confirmed');
         await untilServes('config-1', 90_000);
       },
     }),

@@ -1,4 +1,5 @@
-// Cloudflare, 2019-07-02: a rule with a regular expression that backtracks. The worker lives, uses a whole processor, and hardly answers.
+// Cloudflare, 2019-07-02: a rule with a regular expression that backtracks. The worker stays alive, uses a whole processor,
+// and hardly responds.
 
 import { judgeReplay } from '../rules/judge.js';
 import type { Outage, Replayed, ReplayOptions } from '../stage/outage.js';
@@ -12,7 +13,7 @@ function rulesOf(version: string, pattern: string): BundleFiles {
 }
 
 async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { dir, say } = options;
+  const { dir, report } = options;
   const [socket, admin] = [dir.join('waf.sock'), dir.join('admin.sock')];
   await using host = await outageHost(options, {
     bundle: 'waf',
@@ -34,11 +35,11 @@ workers:
   const args = [`${host.current}/waf/rules.txt`, socket, admin, String(trafficDelayMs)];
   await using _loop = startShellLoop(dir.path, [process.execPath, workerProgram('waf'), ...args]);
   await host.untilSettled();
-  say('release 1 has settled');
+  report('release 1 has settled');
   await using watch = await host.watch([socket]);
   await host.publish(rulesOf('rules-2', '^(x+x+)+y$'));
   await host.waits(20_000, () => watch.now().answers[0] === undefined);
-  say('the worker uses a whole processor and does not answer in time');
+  report('the worker uses a whole processor and does not answer in time');
   const isBack = ({ answers, atMs }: ReturnType<typeof watch.now>): boolean =>
     answers[0] === 'rules-1' && performance.now() - atMs > 8000;
   await host.waits(150_000, () => isBack(watch.now()));

@@ -17,7 +17,7 @@ function featuresOf(version: string, count: number): BundleFiles {
 const good = 120;
 const doubled = 2 * good;
 
-/** Without it the publisher refuses the next good list, which has half of the files' bytes. */
+/** Without this flag the publisher refuses the next good list, which has half of the bytes. */
 const mayShrink = ['--max-removed', '60%'] as const;
 
 /** @returns the seconds from its activation until the list that had settled was served again */
@@ -60,16 +60,16 @@ workers:
         maxAwaySeconds: 120,
       },
       act: async (scene) => {
-        const { host, say, untilServes } = scene;
+        const { host, report, untilServes } = scene;
         away.push(await publishBad(scene, 'file-2'));
-        say('file-2 was bad, and the host went back');
+        report('file-2 was bad, and the host went back');
         await host.publish(featuresOf('file-3', good), ...mayShrink);
         await untilServes('file-3', 20_000);
         away.push(await publishBad(scene, 'file-4'));
-        say('file-4 was bad, and the host went back to the list that had settled');
+        report('file-4 was bad, and the host went back to the list that had settled');
         await host.publish(featuresOf('file-5', good), ...mayShrink);
         await host.waits(5000, () => false);
-        say('file-5 waits for the gap after two restores, and a person takes it at once');
+        report('file-5 waits for the gap after two restores, and a person takes it at once');
         await host.pullForced();
         await untilServes('file-5', 30_000);
       },

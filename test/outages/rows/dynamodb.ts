@@ -1,5 +1,6 @@
-// AWS DynamoDB, 2025-10-20: a stalled worker of the publisher applies an old plan after newer ones, and a clean-up deletes the active one.
-// Here an old copy of the repository replaces the live one, and then a clean-up publishes a bundle without the plan.
+// AWS DynamoDB, 2025-10-20: a stalled worker of the publisher applies an old plan after newer ones, and a clean-up deletes the
+// active one. Here an old copy of the repository replaces the current one, and then a clean-up publishes a bundle without the
+// plan.
 import { cpSync, rmSync } from 'node:fs';
 import { needs } from '../../kit/programs/real-programs.js';
 import type { Outage } from '../stage/outage.js';
@@ -46,7 +47,7 @@ workers:
         await untilServes('plan-3', 30_000);
         cpSync(host.repository, options.dir.join('live-repo'), { recursive: true });
       },
-      act: async ({ host, say }) => {
+      act: async ({ host, report }) => {
         const replaceRepository = (by: string): void => {
           rmSync(`${host.repository}/metadata`, { recursive: true });
           cpSync(`${options.dir.join(by)}/metadata`, `${host.repository}/metadata`, { recursive: true });
@@ -55,7 +56,7 @@ workers:
         const hasFound = async (code: string): Promise<boolean> =>
           JSON.stringify(await host.history()).includes(code);
         await host.waits(30_000, () => hasFound('METADATA_ROLLBACK'));
-        say('the old plan was offered, and the host refused it');
+        report('the old plan was offered, and the host refused it');
         replaceRepository('live-repo');
         const cleaned = { other: 'nothing\n' };
         const source = host.source(cleaned);
@@ -64,7 +65,7 @@ workers:
           refusals.push(`writ publish without the plan exited with ${exitCode}, not with 3`);
         await host.publish(cleaned, '--accept-change');
         await host.waits(30_000, () => hasFound('CHECK_FAILED'));
-        say('the clean-up was refused at the publisher, and then by the check of the host');
+        report('the clean-up was refused at the publisher, and then by the check of the host');
         await host.waits(3000, () => false);
       },
     });

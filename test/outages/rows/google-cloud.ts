@@ -1,5 +1,5 @@
-// Google Cloud, 2025-06-12: a policy with a blank field meets code that no policy had reached. All workers end within a second, again
-// and again, and all of them start at once. Nothing but their pid files says that they were replaced.
+// Google Cloud, 2025-06-12: a policy with a blank field reaches code that no policy had reached before. All workers end within
+// a second, repeatedly, and restart at once. Only their pid files show that they were replaced.
 import { mkdirSync } from 'node:fs';
 import { judgeReplay } from '../rules/judge.js';
 import type { Outage, Replayed, ReplayOptions } from '../stage/outage.js';
@@ -13,7 +13,7 @@ function quotasOf(version: string, limit: object | undefined): BundleFiles {
 }
 
 async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { dir, say } = options;
+  const { dir, report } = options;
   const pids = dir.join('pids');
   mkdirSync(pids);
   await using host = await outageHost(options, {
@@ -39,7 +39,7 @@ workers:
     }),
   );
   await host.untilSettled();
-  say('release 1 has settled, and three workers serve it');
+  report('release 1 has settled, and three workers serve it');
   await using watch = await host.watch(workers.map((name) => dir.join(`${name}.sock`)));
   const isOld = (): boolean => watch.now().answers.every((one) => one === 'policy-1');
   if (!isOld()) throw new Error('not all workers serve the first policy');

@@ -9,9 +9,9 @@ import { type OutageHost, outageHost } from '../stage/outage-host.js';
 import { startShellLoop, workerProgram } from '../stage/supervisors.js';
 
 interface NetworkPolicy {
-  /** Shell on the host: with it the server is reached. */
+  /** Shell on the host: with it the server is reachable. */
   readonly good: string;
-  /** And with this one it is not. */
+  /** Shell on the host: with it the server is unreachable. */
   readonly bad: string;
 }
 
@@ -37,10 +37,10 @@ workers:
 `;
 
 async function replay(options: ReplayOptions, { good, bad }: NetworkPolicy): Promise<Replayed> {
-  const { dir, say } = options;
+  const { dir, report } = options;
   await using network = await networkPair(dir);
   if (network === undefined) throw new Error('this user may make no network namespaces');
-  // `writ serve` takes the place of the server that this kit has.
+  // `writ serve` replaces the server of the test kit.
   await network.answerWith('off');
   await using host = await outageHost(options, {
     ...{ bundle: 'network', yaml, listen: `${serverAddress}:${serverPort}` },
@@ -54,14 +54,14 @@ async function replay(options: ReplayOptions, { good, bad }: NetworkPolicy): Pro
   await host.startAgent();
   await host.untilActive();
   await host.untilSettled();
-  say('release 1 has settled');
+  report('release 1 has settled');
   await using watch = await host.watch([socket]);
   await host.publish(policy(2, bad));
   await host.waits(60_000, () => watch.now().answers[0] !== reached);
-  say('the host is cut off');
+  report('the host is cut off');
   await host.waits(180_000, () => watch.now().answers[0] === reached);
   const isHeld = await host.waits(120_000, () => isKeptOut(host));
-  say('contact is back');
+  report('contact is back');
   const found = { samples: [...watch.samples], history: await host.history() };
   // The corrected release is small, because it has no ruleset: without --fixes the publisher would refuse that.
   await host.publish(policy(3, good), '--fixes', '2');
@@ -87,7 +87,7 @@ async function activeSerial(host: OutageHost): Promise<number | undefined> {
   return bundles[0]?.serial;
 }
 
-/** @returns why this machine cannot replay the rows, which the table then shows; in CI a missing program fails */
+/** @returns the reason why this machine cannot replay the rows, which the table shows; in CI a missing program fails */
 function missing(): string | undefined {
   const { skip } = { ...needs('nsenter', 'util-linux'), ...needsNetworkPair };
   if (skip !== undefined) return skip;

@@ -1,4 +1,5 @@
-// The frame of a row with one worker under supervisord: a first release that settles, then what the row does, then the judgement.
+// The frame of a row with one worker under supervisord: a first release that settles, then the actions of the row, then the
+// verdict.
 import { mkdirSync } from 'node:fs';
 import { supervisordPlaces } from '../../kit/programs/supervisord-config.js';
 import { type Expected, judgeReplay } from '../rules/judge.js';
@@ -15,16 +16,16 @@ export interface SupervisedRow {
   readonly command: (places: RowPlaces, host: OutageHost) => readonly string[];
   readonly first: BundleFiles;
   readonly expected: Expected;
-  /** The answer with the first release; `expected.old` where it is left out. */
+  /** The worker's response with the first release; `expected.old` by default. */
   readonly settled?: string;
-  /** What happens before the workers are watched. */
+  /** Runs before the workers are observed. */
   readonly before?: (scene: Omit<RowScene, 'watch'>) => Promise<void>;
-  /** Publishes what is bad, and waits until the host is over it. */
+  /** Publishes the bad release, and waits until the host has recovered. */
   readonly act: (scene: RowScene) => Promise<void>;
 }
 
 export interface RowPlaces {
-  /** Where the worker answers. */
+  /** The socket that the worker serves. */
   readonly socket: string;
   readonly supervisor: string;
 }
@@ -32,13 +33,13 @@ export interface RowPlaces {
 export interface RowScene {
   readonly host: OutageHost;
   readonly watch: Watch;
-  readonly say: (line: string) => void;
-  /** Waits until the worker answers with this text and goes on to do so; at most so long. */
+  readonly report: (line: string) => void;
+  /** Waits until the worker keeps responding with this text, for at most `forMs`. */
   readonly untilServes: (text: string, forMs: number) => Promise<boolean>;
 }
 
 export async function replaySupervised(options: ReplayOptions, row: SupervisedRow): Promise<Replayed> {
-  const { dir, say } = options;
+  const { dir, report } = options;
   const directory = dir.join('supervisor');
   mkdirSync(directory);
   const places = { socket: dir.join('worker.sock'), supervisor: supervisordPlaces(directory).socket };
@@ -51,7 +52,7 @@ export async function replaySupervised(options: ReplayOptions, row: SupervisedRo
   const old = row.settled ?? row.expected.old;
   await host.waits(30_000, async () => (await askWorker(places.socket)) === old);
   await host.untilSettled();
-  say(`release 1 has settled, and the worker serves ${old}`);
+  report(`release 1 has settled, and the worker serves ${old}`);
   const untilServes: RowScene['untilServes'] = async (text, forMs) => {
     let sinceMs = Number.POSITIVE_INFINITY;
     return host.waits(forMs, async () => {
@@ -60,11 +61,11 @@ export async function replaySupervised(options: ReplayOptions, row: SupervisedRo
       return performance.now() - sinceMs > steadyMs;
     });
   };
-  await row.before?.({ host, say, untilServes });
+  await row.before?.({ host, report, untilServes });
   await using watch = await host.watch([places.socket]);
-  await row.act({ host, watch, say, untilServes });
+  await row.act({ host, watch, report, untilServes });
   return judgeReplay({ samples: watch.samples, history: await host.history() }, row.expected);
 }
 
-/** An answer counts once it was the same for so long. */
+/** A response counts after it was the same for this time. */
 const steadyMs = 3000;

@@ -1,17 +1,17 @@
 // The arguments of `npm run outages`, and its help. Pure.
 import { parseArgs } from 'node:util';
 
-export interface Wanted {
+export interface OutageArguments {
   /** Names of the rows, in the order of the table. */
   readonly names: readonly string[];
   readonly isJson: boolean;
 }
 
-/** @returns what is wanted; the help, or the text of a mistake */
+/** @returns the selected rows; the help, or the text of an error */
 export function readArguments(
   args: readonly string[],
   all: readonly string[],
-): Wanted | { readonly help: string } | { readonly mistake: string } {
+): OutageArguments | { readonly help: string } | { readonly mistake: string } {
   try {
     const { values } = parseArgs({
       args: [...args],

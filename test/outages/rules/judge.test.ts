@@ -1,4 +1,4 @@
-// The judgement of a replay, and the table, by samples and histories that are written here.
+// The verdict on a replay, and the table, with samples and histories from this file.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Replayed, Sample } from '../stage/outage.js';
@@ -30,7 +30,7 @@ const history = {
 };
 const expected = { old: 'old', happened: ['BAKE_FAILED (WORKER_DIED)'], maxAwaySeconds: 5 };
 
-describe('the time in which the old policy was away', () => {
+describe('the time without the old policy', () => {
   it('counts from the activation until every worker serves the old policy again', () => {
     assert.equal(awaySeconds(wentBack, 'old'), 3.5);
     const two = [
@@ -42,17 +42,17 @@ describe('the time in which the old policy was away', () => {
     assert.equal(awaySeconds(two, 'old'), 8);
   });
 
-  it('is undefined where no worker ever left it', () => {
+  it('is undefined when no worker ever left it', () => {
     assert.equal(awaySeconds([sample(0, 1, 'old'), sample(1000, 2, 'old')], 'old'), undefined);
   });
 
-  it('lasts to the last sample where a worker is not back', () => {
+  it('lasts to the last sample when a worker has not recovered', () => {
     assert.equal(awaySeconds(wentBack.slice(0, 4), 'old'), 3);
   });
 });
 
-describe('the judgement of a replay', () => {
-  it('has no complaint where the host went back in time', () => {
+describe('the verdict on a replay', () => {
+  it('has no complaint when the host rolled back in time', () => {
     const { happened, serves, complaints } = judgeReplay({ samples: wentBack, history }, expected);
     assert.deepEqual(happened, ['activated', 'rolled-back BAKE_FAILED (WORKER_DIED)']);
     assert.deepEqual([serves, complaints], ['old', []]);
@@ -67,7 +67,7 @@ describe('the judgement of a replay', () => {
     assert.equal(complaintsOf(wentBack, { happened: ['CONTACT_LOST'] }).length, 1);
   });
 
-  it('complains when a fault that must stop the worker did not, and the other way round', () => {
+  it('complains when a fault that must stop the worker did not, and the reverse', () => {
     const never = [sample(0, 1, 'old')];
     assert.equal(complaintsOf(never, {}).length, 1);
     assert.deepEqual(complaintsOf(never, { maxAwaySeconds: 0 }), []);
@@ -87,13 +87,13 @@ describe('the table of outages', () => {
   const bad: Row = { outage, replayed: { ...replayed, complaints: ['it stayed'] } };
   const skipped: Row = { outage, replayed: { skipped: 'supervisord is not installed' } };
 
-  it('names what is wrong, and the exit code is 1 then', () => {
+  it('shows each complaint, with exit code 1', () => {
     assert.match(drawTable([good]), /^a +yes +activated +1\.5 s +old$/m);
     assert.match(drawTable([good, bad]), /^a: it stayed$/m);
     assert.deepEqual([exitCodeOf([good]), exitCodeOf([good, bad])], [0, 1]);
   });
 
-  it('shows a skipped row with its reason, which fails only where every row must run', () => {
+  it('shows a skipped row with its reason, which fails only when every row must run', () => {
     assert.match(drawTable([skipped]), /skipped +supervisord is not installed$/m);
     assert.deepEqual([exitCodeOf([skipped]), exitCodeOf([skipped], { mustRun: true })], [0, 1]);
   });

@@ -1,21 +1,23 @@
-// What a replay means: how long the old policy was away, what the host recorded, and whether both are as expected. Pure.
+// Evaluates a replay: how long the old policy was not served, what the host recorded, and whether both are as expected. Pure.
 import type { Replayed, Sample } from '../stage/outage.js';
 
-/** What a row must end with. */
+/** The expected result of a row. */
 export interface Expected {
-  /** The answer of every worker before the bad release, and again after it. */
+  /** The response of every worker before the bad release, and again after it. */
   readonly old: string;
-  /** What every worker answers at the end: `old` where it is left out. */
+  /** The response of every worker at the end: `old` by default. */
   readonly atEnd?: string;
   /** Parts that the events of the host must contain, in any order. */
   readonly happened: readonly string[];
-  /** The workers must leave the old policy, and be back after so many seconds at the most; 0: they must never leave it. */
+  /**
+   * The workers must leave the old policy and recover within this number of seconds; 0 when they must never leave it.
+   */
   readonly maxAwaySeconds: number;
 }
 
 export interface Found {
   readonly samples: readonly Sample[];
-  /** The answer of `writ history --json`. */
+  /** The output of `writ history --json`. */
   readonly history: Readonly<Record<string, unknown>>;
 }
 
@@ -41,9 +43,10 @@ function awayComplaints(away: number | undefined, maxSeconds: number): string[] 
 }
 
 /**
- * From the first change of `current` until the last moment at which a worker did not answer with the old policy.
+ * The seconds from the first change of `current` to the last moment at which a worker did not respond with the old
+ * policy.
  * @param samples from a moment at which all workers served the old policy
- * @returns undefined where they always did
+ * @returns undefined when they always did
  */
 export function awaySeconds(samples: readonly Sample[], old: string): number | undefined {
   const isOld = ({ answers }: Sample): boolean => answers.every((one) => one === old);
@@ -52,7 +55,7 @@ export function awaySeconds(samples: readonly Sample[], old: string): number | u
   const firstLink = samples[0]?.current;
   const activated =
     samples.find(({ current }) => current !== firstLink) ?? samples.find((one) => !isOld(one));
-  // A worker that is not back at the end was away to the end.
+  // A worker that has not recovered counts to the end.
   const back = samples[lastBad + 1] ?? samples.at(-1);
   return Math.round(((back?.atMs ?? 0) - (activated?.atMs ?? 0)) / 100) / 10;
 }

@@ -1,7 +1,7 @@
 // The table at the end of a run, for people and as JSON. Pure.
 import type { Outage, Replayed } from '../stage/outage.js';
 
-/** One outage with its result; `skipped` says why it could not be replayed here. */
+/** One outage with its result; `skipped` is the reason why it could not be replayed here. */
 export interface Row {
   readonly outage: Pick<Outage, 'name' | 'title' | 'mechanism' | 'supervisor'>;
   readonly replayed: Replayed | { readonly skipped: string };

@@ -28,20 +28,20 @@ export interface OutageHost extends AsyncDisposable {
   readonly current: string;
   readonly run: string;
   readonly config: string;
-  /** Runs a command of the publisher with the flags of repository and keys. @returns its exit code and its answer */
+  /** Runs a command of the publisher with the flags of repository and keys. @returns its exit code and its output */
   publisher(...args: readonly string[]): Promise<{ readonly exitCode: number | null; readonly text: string }>;
   /** Publishes files as the next serial. @throws Error unless `writ publish` exits with 0 */
   publish(files: BundleFiles, ...flags: readonly string[]): Promise<void>;
   /** Writes files for a publish. @returns their directory */
   source(files: BundleFiles): string;
-  /** `writ pull --force`, as a person runs it. */
+  /** Runs `writ pull --force`, as an operator does. */
   pullForced(): Promise<void>;
   startAgent(): Promise<void>;
   status(): Promise<Readonly<Record<string, unknown>>>;
-  /** The answer of `writ history --json`. */
+  /** The output of `writ history --json`. */
   history(): Promise<Readonly<Record<string, unknown>>>;
   watch(sockets: readonly string[]): Promise<Watch>;
-  /** Waits until a first policy is there. @throws Error after a minute */
+  /** Waits until a first policy is active. @throws Error after a minute */
   untilActive(): Promise<void>;
   /** Waits until the active release has settled. @throws Error after three minutes */
   untilSettled(): Promise<void>;
@@ -49,7 +49,7 @@ export interface OutageHost extends AsyncDisposable {
   waits(forMs: number, condition: () => boolean | Promise<boolean>): Promise<boolean>;
 }
 
-/** Makes all of it and starts the server. The agent is started by the row. */
+/** Creates the host and starts the server. The row starts the agent. */
 export async function outageHost(
   { dir }: ReplayOptions,
   { bundle, yaml, underServer = [], underAgent = [], listen = '127.0.0.1:0' }: HostOptions,
@@ -133,7 +133,7 @@ interface Places {
   readonly yaml: string;
 }
 
-/** Without a sandbox, since a container may refuse one. No row depends on it. */
+/** Without a sandbox, because a container may refuse one. No row depends on it. */
 function configText({ url, repository, state, run, yaml }: Places): string {
   return `repository: ${url}/
 root: ${repository}/metadata/1.root.json

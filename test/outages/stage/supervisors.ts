@@ -25,8 +25,9 @@ export interface SupervisordOptions {
 }
 
 /**
- * With one program. A signal that comes before Node listens to it would end the worker, so the shell ignores it until
- * then. @returns once supervisord answers
+ * Starts supervisord with one program. The shell ignores signals until Node listens to them, because an earlier signal
+ * would end the worker.
+ * @returns once supervisord responds
  */
 export async function startSupervisord({
   directory,
@@ -44,12 +45,12 @@ command=/bin/sh -c "trap '' HUP; exec ${command.join(' ')}"`;
 /** A script that many have: it starts the worker again a moment after it ended, whatever the reason. */
 const loop = 'trap "" HUP; while :; do "$@" 2>>worker.log; sleep 0.2; done';
 
-/** Nothing records how a process ended. */
+/** Starts the worker in a shell loop, which does not record how a process ended. */
 export function startShellLoop(directory: string, command: readonly string[]): Supervised {
   return startGroup(['sh', '-c', loop, 'worker', ...command], directory);
 }
 
-/** Several as one. */
+/** Combines several supervisors. */
 export function allOf(supervised: readonly Supervised[]): Supervised {
   const cutPower = async (): Promise<void> => {
     await Promise.all(supervised.map((one) => one.cutPower()));
@@ -70,7 +71,7 @@ function startGroup([program = '', ...args]: readonly string[], cwd: string): Su
   return { cutPower, [Symbol.asyncDispose]: cutPower };
 }
 
-/** Stopped first, so that it starts nothing while its children are killed. */
+/** Stops the supervisor first, so that it starts no process while its children are killed. */
 function killTree(pid: number | undefined): void {
   if (pid === undefined || !sendSignal(pid, 'SIGSTOP')) return;
   for (const child of childrenOf(pid)) killTree(child);

@@ -1,4 +1,4 @@
-// Asks the workers themselves, ten times a second, and looks at `current`. Nothing that Writ says enters here.
+// Queries the workers themselves ten times a second, and reads `current`. Uses no report of Writ.
 import { readlinkSync } from 'node:fs';
 import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
@@ -8,7 +8,7 @@ const gapMs = 100;
 const answerMs = 1000;
 
 export interface Watch extends AsyncDisposable {
-  /** In the order of time; a sample that is equal to the previous one is left out. */
+  /** In chronological order, without samples that equal the previous one. */
   readonly samples: readonly Sample[];
   now(): Sample;
 }
@@ -17,7 +17,7 @@ export interface Watch extends AsyncDisposable {
 export async function watchWorkers(sockets: readonly string[], current: string): Promise<Watch> {
   const samples: Sample[] = [];
   let isOver = false;
-  const look = async (): Promise<void> => {
+  const sample = async (): Promise<void> => {
     const link = linkAt(current);
     const answers = await Promise.all(sockets.map(askWorker));
     const atMs = performance.now();
@@ -25,11 +25,11 @@ export async function watchWorkers(sockets: readonly string[], current: string):
     const sample: Sample = { atMs, current: link, answers };
     if (last === undefined || !isSameSample(last, sample)) samples.push(sample);
   };
-  await look();
+  await sample();
   const running = (async () => {
     while (!isOver) {
       await setTimeout(gapMs);
-      await look();
+      await sample();
     }
   })();
   return {
@@ -54,7 +54,7 @@ function linkAt(path: string): string | undefined {
   }
 }
 
-/** @returns the body; undefined where no answer comes within a second */
+/** @returns the body; undefined without a response within a second */
 export function askWorker(socket: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const asked = request({ socketPath: socket, timeout: answerMs, agent: false }, (response) => {

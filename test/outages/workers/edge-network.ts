@@ -1,4 +1,4 @@
-// What the network of a host serves: whether a new connection to the server that could repair the host is accepted. It asks the
+// The service of a host's network: whether a new connection to the server that could repair the host is accepted. Queries the
 // kernel and that server, never Writ. Usage: edge-network.js ADDRESS PORT SOCKET
 import { createServer } from 'node:http';
 import { connect } from 'node:net';

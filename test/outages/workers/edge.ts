@@ -1,5 +1,5 @@
-// A worker after Azure Front Door's of 2025-10-29: it takes every configuration at once, and a task of its own reads the rest of it later.
-// What that task cannot read ends the process. Usage: edge.js CONFIG SOCKET TASK_DELAY_MS
+// A worker like the one in Azure's outage of 2025-10-29: it accepts every configuration at once, and a task of its own reads
+// the rest later. Content that this task cannot read ends the process. Usage: edge.js CONFIG SOCKET TASK_DELAY_MS
 import { readFileSync } from 'node:fs';
 import { serveOn } from './serve.js';
 

@@ -1,5 +1,5 @@
-// The part that all workers of the outages share: an answer over a unix socket. It says which policy the process uses, and
-// comes from the memory of the process, never from the disk.
+// The common part of all workers of the outages: a response over a unix socket with the policy that the process uses. It comes
+// from the memory of the process, not from the disk.
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 

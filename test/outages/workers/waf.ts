@@ -1,6 +1,6 @@
-// A worker after Cloudflare's web application firewall of 2019-07-02: rules are regular expressions, and one of them never ends for an
-// ordinary request. A master answers reloads, and its child handles the traffic; the child lives, uses a whole processor, and answers
-// nothing any more. Usage: waf.js RULES SOCKET ADMIN_SOCKET TRAFFIC_DELAY_MS
+// A worker like Cloudflare's web application firewall of 2019-07-02: rules are regular expressions, and one never ends for an
+// ordinary request. A master responds to reloads, and its child handles the traffic; the child stays alive, uses a whole
+// processor, and responds no more. Usage: waf.js RULES SOCKET ADMIN_SOCKET TRAFFIC_DELAY_MS
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import { serveOn } from './serve.js';
 
 const [file = '', socket = '', adminSocket = '', trafficDelayMs = '0', role = 'master'] =
   process.argv.slice(2);
-/** An ordinary request, as it comes again and again. */
+/** An ordinary request. */
 const body = `${'x'.repeat(60)}!`;
 const gapMs = 50;
 
@@ -20,7 +20,7 @@ function handleTraffic(patterns: readonly RegExp[]): void {
 function runChild(): void {
   const [version = '', ...patterns] = readFileSync(file, 'utf8').trimEnd().split('\n');
   serveOn(socket, () => version);
-  // The traffic that meets a new rule comes a while after it was loaded.
+  // Traffic reaches a new rule a while after it was loaded.
   setTimeout(() => handleTraffic(patterns.map((one) => new RegExp(one))), Number(trafficDelayMs));
 }
 

@@ -47,7 +47,7 @@ export class SoakWorld {
     fs.writeFileSync(this.knownFile, '');
     this.log = new SoakLog(join(directory, 'events.log'));
     this.repository = new SoakRepository(soakDirectory(join(directory, 'publisher')), this.knownFile, random);
-    // Odd hosts use the existing disk, even hosts a private one that can be filled.
+    // Every second host, or the only one, has a private disk that can be filled.
     this.hosts = Array.from({ length: hosts }, (_, index) => {
       const ownDisk = mounts && (index % 2 === 1 || hosts === 1);
       if (ownDisk) mountDisk(join(directory, `host-${index}`, 'disk'));

@@ -1,17 +1,17 @@
-// A way to a server that counts what is asked through it, and over how many connections. Changes no byte.
+// A proxy to a server that counts requests and connections. Changes no byte.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export interface CountedWay extends AsyncDisposable {
-  /** In place of the server's, without a slash at its end. */
+export interface CountingProxy extends AsyncDisposable {
+  /** The URL to use instead of the server's, without a trailing slash. */
   readonly url: string;
   readonly connections: () => number;
-  /** By path, in the order in which they were asked for. */
+  /** The paths of all requests, in order. */
   readonly requests: () => readonly string[];
 }
 
 /** @param url of the server, over plain HTTP */
-export async function countedWay(url: string): Promise<CountedWay> {
+export async function countingProxy(url: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   const asked: string[] = [];
