@@ -30,6 +30,8 @@ export async function observeRuns(
 ): Promise<ReadonlyMap<string, ObservedRun>> {
   const { workers, runs = {} } = host.ledger.read();
   const observed = new Map<string, ObservedRun>();
+  // Names of workers come and go for as long as the agent runs; the ledger bounds their number.
+  for (const key of host.observedWorkers) if (workers[key] === undefined) host.observedWorkers.delete(key);
   for (const { config, driver } of host.groups) {
     if (driver === undefined || !canObserve(driver) || !isConcerned(config.name)) continue;
     const keys = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>

@@ -149,8 +149,7 @@ export const reportStates: Readonly<Record<'REPORT_TRUNCATED' | 'OTHER', StatePa
     hint: '`writ status` on the host shows everything. Shorten the labels, or configure a lower `fleet.detail`.',
   },
   OTHER: {
-    meaning:
-      'The host reports a code that this version of its report cannot name, for example of a program that it runs.',
+    meaning: 'The host has a problem with a code that its version of Writ does not send to a fleet server.',
     effect: '`writ status` on the host shows the active policy.',
     hint: 'Run `writ health` on the host: it prints the code with its text.',
   },

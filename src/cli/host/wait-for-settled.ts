@@ -217,7 +217,7 @@ function isSameState({ details, exitCode }: Answer, { first, report }: SettledWa
 /** @returns the workers that do not use the policy, each with its group */
 function listMissed({ workers }: StatusReport): string[] {
   const missed = workers.filter(({ state }) => state !== 'confirmed' && state !== 'notified');
-  return missed.map(({ group, worker }) => `${group}/${worker}`);
+  return missed.map(({ group, worker }) => `${group}/${worker}`).sort();
 }
 
 /** The lines of the pull; below the present state where that has changed since. */

@@ -33,6 +33,9 @@ describe('observeRuns', () => {
     const isFirst = async (host: Host) => (await observeRuns(host, () => true)).get('app/a')?.isFirst;
     const restarted = { ...test.host, observedWorkers: new Set<string>() };
     assert.deepEqual([await isFirst(restarted), await isFirst(restarted)], [true, false]);
+    setLedger(test.host.ledger, { workers: {} });
+    await isFirst(restarted);
+    assert.equal(restarted.observedWorkers.size, 0, 'a worker that the ledger has forgotten');
   });
 
   it('notes the end of the known process where its driver finds none and no dead worker', async () => {
