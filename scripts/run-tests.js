@@ -1,8 +1,8 @@
-// Runs the compiled tests: those of `npm test`, with `--exhaustive` the exhaustive ones, with `--all` both. Arguments are
-// substrings of file names, of whatever set, with a minus those to leave out: `node scripts/run-tests.js kresd`,
-// `node scripts/run-tests.js -scenario/`. `--case=TEXT` runs the cases with this text in their name. `--slowest` says in
-// the end which 30 files and which 30 cases took longest.
-// What runs and in which process is scripts/test-plan.js', the processes are scripts/test-process.js'.
+// Runs the compiled tests: those of `npm test`, with `--long` the files that have long cases, with `--exhaustive` the exhaustive ones,
+// with `--all` all of them. Arguments are substrings of file names, of every set, with a minus those to leave out:
+// `node scripts/run-tests.js kresd`, `node scripts/run-tests.js -scenario/`. Only `npm test` leaves out long cases. `--case=TEXT` runs
+// the cases with this text in their name. `--slowest` lists at the end the 30 files and the 30 cases that took longest.
+// scripts/test-plan.js decides what runs in which process, scripts/test-process.js runs the processes.
 
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -20,17 +20,20 @@ const maxSummaryLines = 30;
 const maxSummaryChars = 6000;
 const casePrefix = '--case=';
 const caseText = options.find((option) => option.startsWith(casePrefix))?.slice(casePrefix.length);
-const known = ['--slowest', '--all', '--exhaustive', `${casePrefix}${caseText}`];
+const known = ['--slowest', '--all', '--long', '--exhaustive', `${casePrefix}${caseText}`];
 const unknown = options.filter((option) => !known.includes(option));
 if (unknown.length > 0) fail(`there is no option ${unknown.join(' ')}`);
 
-const names = chooseFiles(root, { set: chosenSet(), wanted, unwanted });
+const set = chosenSet();
+const names = chooseFiles(root, { set, wanted, unwanted });
 if (names.length === 0) fail(`no test file matches ${given.join(' ')}`);
 /** So few that a reader wants to see each case. */
 const isShort = names.length <= 5;
 const seed = chosenSeed();
 // Every test process and the programs that it starts take the seed from here.
 process.env.WRIT_TEST_SEED = String(seed);
+// test/kit/assert/long-case.ts reads it.
+if (set === 'usual') process.env.WRIT_TEST_SHORT = '1';
 const rerunCommand = `WRIT_TEST_SEED=${seed} node scripts/run-tests.js`;
 console.log(`seed: WRIT_TEST_SEED=${seed}`);
 
@@ -47,6 +50,7 @@ summary();
 function chosenSet() {
   if (options.includes('--all')) return 'all';
   if (options.includes('--exhaustive')) return 'exhaustive';
+  if (options.includes('--long')) return 'long';
   return wanted.length > 0 ? 'all' : 'usual';
 }
 
@@ -90,6 +94,7 @@ function say(result) {
 
 function sayEvent(event) {
   const { kind, path, skip, error, text } = event;
+  if (kind === 'long') return;
   if (kind === 'diagnostic') console.log(`  ℹ ${text}`);
   else if (skip !== undefined) console.log(`  ﹣ ${path.join(' > ')} # ${skip}`);
   else if (hasFailed(event) && !(event.isSuite && error === undefined))
@@ -109,6 +114,8 @@ function summary() {
   const seconds = (performance.now() - startedMs) / 1000;
   if (options.includes('--slowest')) sayLongest();
   const passed = cases.length - failed - skipped;
+  const left = results.flatMap(({ events }) => events).filter(({ kind }) => kind === 'long').length;
+  if (left > 0) console.log(`\n${left} long cases and suites were left out: npm run test:long`);
   console.log(
     `\n${cases.length} cases in ${results.length} files: ${passed} passed, ${failed} failed, ${skipped} skipped`,
   );

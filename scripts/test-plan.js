@@ -1,6 +1,6 @@
-// Which test files run, and how: the sets behind `npm test` and `npm run test:all`, the files that share a process, the
-// order, and the deadlines. Runs nothing.
-import { readdirSync } from 'node:fs';
+// Which test files run, and how: the sets behind `npm test`, `npm run test:long` and `npm run test:all`, the files that share a
+// process, the order, and the deadlines. Runs nothing.
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Twenty times what the slowest of the usual ones take alone: a hang is to be ended, and no file of a busy machine. */
 const usualTimeoutMs = 240_000;
@@ -63,7 +63,7 @@ const deadlineFactor = 20;
  * themselves. Not the real programs, which a process that ends ends too, and not the exhaustive ones, which are long.
  */
 const sharing = ['contract/', 'scenario/', 'unit/'];
-const filesInProcess = 12;
+const filesInProcess = 24;
 /** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
 const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-output'];
 /**
@@ -72,14 +72,24 @@ const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-outp
  */
 const heapOfThreads = ['unit/agent/checks/parse-check'];
 
+/** Of a file that has cases for `npm run test:long`: the import of test/kit/assert/long-case.ts. */
+const longMark = '/kit/assert/long-case.js';
+
 /** The exhaustive tests are those below test/exhaustive, except for the samples of crashes and power cuts. */
 export function isExhaustive(name) {
-  return name.startsWith('exhaustive/') && !name.endsWith('.sample');
+  return name.startsWith('exhaustive/') && !isSample(name);
 }
 
+function isSample(name) {
+  return name.endsWith('.sample');
+}
+
+
 /**
+ * `usual`: without the exhaustive and the long ones; of a file that has long cases, the others run (WRIT_TEST_SHORT).
+ * `long`: the files that have long cases, whole.
  * @param root of the compiled tests
- * @param {{ set: 'usual' | 'exhaustive' | 'all', wanted: string[], unwanted: string[] }} choice
+ * @param {{ set: 'usual' | 'long' | 'exhaustive' | 'all', wanted: string[], unwanted: string[] }} choice
  * @returns names below the root, without `.test.js`
  */
 export function chooseFiles(root, { set, wanted, unwanted }) {
@@ -87,10 +97,17 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     .filter((name) => name.endsWith('.test.js'))
     .map((name) => name.slice(0, -'.test.js'.length))
     .sort();
+  const hasLongCases = (name) => readFileSync(`${root}/${name}.test.js`, 'utf8').includes(longMark);
+  const isInSet = {
+    usual: (name) => !isExhaustive(name) && !isSample(name),
+    long: (name) => !isExhaustive(name) && (isSample(name) || hasLongCases(name)),
+    exhaustive: isExhaustive,
+    all: () => true,
+  }[set];
   // A whole name is that file, and not those whose names begin like it.
   const matches = (name, part) => (all.includes(part) ? name === part : `${name}.test.js`.includes(part));
   return all
-    .filter((name) => set === 'all' || isExhaustive(name) === (set === 'exhaustive'))
+    .filter(isInSet)
     .filter((name) => wanted.length === 0 || wanted.some((part) => matches(name, part)))
     .filter((name) => !unwanted.some((part) => matches(name, part)));
 }

@@ -1,5 +1,5 @@
-// A reporter of node:test for scripts/run-tests.js: one JSON line for each case or suite that ended, each diagnostic,
-// and the end of all. Writes to the file itself, at once: what a process that dies has come to is not lost.
+// A reporter of node:test for scripts/run-tests.js: one JSON line for each case or suite that ended or was left out,
+// each diagnostic, and the end of all. Writes to the file itself, at once: what a process that dies has come to is not lost.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -9,6 +9,9 @@ const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 
 /** What node:test says of every process; scripts/run-tests.js counts itself. */
 const ownCounts = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
+
+/** Of what test/kit/assert/long-case.ts leaves out. */
+const longReason = 'long';
 
 /** The time from the last case to the end of the process, where a case has failed. */
 const endDelayMs = 1_000;
@@ -30,7 +33,8 @@ export default async function* report(events) {
       write({ kind: 'diagnostic', file, text: data.message });
     if ((type !== 'test:pass' && type !== 'test:fail') || data.skip === leftOut) continue;
     const path = [...around.slice(0, data.nesting).map(({ name }) => name), data.name];
-    write({ kind: type.slice('test:'.length), file, path, ...described(data) });
+    const kind = data.skip === longReason ? 'long' : type.slice('test:'.length);
+    write({ kind, file, path, ...described(data) });
   }
   write({ kind: 'end', cpuSeconds: cpuSeconds() });
 }

@@ -39,10 +39,11 @@ const unitsOnNewest = [
 /** @type {readonly Stage[]} */
 export const gateStages = [
   { ...lint, shareMinutes: 1 },
-  { name: 'test', shareMinutes: 6, commands: [['npm', 'test']] },
+  { name: 'test', shareMinutes: 4, commands: [['npm', 'test']] },
+  { name: 'long', shareMinutes: 5, commands: [tests('--long')] },
   {
     name: 'newest-lts',
-    shareMinutes: 3,
+    shareMinutes: 1,
     usesNewestNode: true,
     commands: [['node', '--version'], tests(...unitsOnNewest)],
   },
@@ -71,11 +72,12 @@ export const gateStages = [
 export const verifyStages = [
   { ...lint, shareMinutes: 2 },
   { name: 'demo', shareMinutes: 1, commands: [npm('demo')] },
-  { name: 'test', shareMinutes: 6, commands: [['npm', 'test']] },
+  { name: 'test', shareMinutes: 4, commands: [['npm', 'test']] },
+  { name: 'long', shareMinutes: 5, commands: [tests('--long')] },
   { name: 'exhaustive', shareMinutes: 15, commands: [tests('--exhaustive')] },
   {
     ...{ name: 'newest-lts', shareMinutes: 20, usesNewestNode: true },
-    commands: [['node', '--version'], tests(), tests('--exhaustive')],
+    commands: [['node', '--version'], tests(), tests('--long'), tests('--exhaustive')],
   },
   { name: 'matrix', shareMinutes: 55, commands: [npm('crash')] },
   { name: 'replay', shareMinutes: 40, commands: [npm('crash:replay')] },

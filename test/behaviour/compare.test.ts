@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { longCase } from '../kit/assert/long-case.js';
 import { type Checkout, Misuse, openCheckout } from './checkout.js';
 import { type ComparisonRun, compareScenario } from './compare-scenario.js';
 import { differencesOf } from './difference.js';
@@ -56,9 +57,13 @@ async function differencesWith(program: string): Promise<string> {
 }
 
 describe('a comparison', () => {
-  it('finds no difference when only time, pids, directories and random bytes of the machine differ', async () => {
-    assert.equal(await differencesWith(correctProgram), '');
-  });
+  it(
+    'finds no difference when only time, pids, directories and random bytes of the machine differ',
+    longCase,
+    async () => {
+      assert.equal(await differencesWith(correctProgram), '');
+    },
+  );
 
   for (const [what, from, to, seen] of [
     ['a byte of stdout', 'ended at', 'ended  at', /B: ended {2}at/],

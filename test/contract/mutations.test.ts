@@ -65,6 +65,14 @@ describe('test/mutations', () => {
     assert.deepEqual(idsOf(isWrong), []);
   });
 
+  it('names no case that `npm test` leaves out', () => {
+    const isWrong = ({ test, name }: Mutation): boolean => {
+      const behind = textOf(test).split(`'${name}',`)[1] ?? '';
+      return /^\s*(?:longCase|\{[^}]*\blongCase)\b/.test(behind);
+    };
+    assert.deepEqual(idsOf(isWrong), []);
+  });
+
   it('gives a reason for each change that `npm test` does not notice, and has at most ten of them', () => {
     const isOfVerify = ({ test }: Mutation): boolean => test.startsWith('test/exhaustive/');
     assert.deepEqual(

@@ -1,11 +1,13 @@
-// Holds the test files to what their places say: a sample has its whole beside it, and what shares a process with others
-// leaves them alone (scripts/test-plan.js). The seed of generated cases is constant in CI and reaches fast-check.
+// Rules for test files: a sample has its complete test beside it, files that share a process do not disturb each other, and each
+// set has its files (scripts/test-plan.js). The seed of generated cases is constant in CI and reaches fast-check.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { fixedSeed, testSeed } from '../kit/assert/seeded.js';
+import { tempDir } from '../kit/disk/temp-dir.js';
+import { writeTree } from '../kit/disk/write-tree.js';
 import { projectRoot } from '../kit/sources/source-files.js';
 
 const tests = join(projectRoot, 'test');
@@ -14,7 +16,14 @@ const names = readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter((
 );
 /** scripts/test-plan.js, which is no TypeScript. */
 interface TestPlan {
+  chooseFiles(root: string, choice: FileChoice): readonly string[];
   planProcesses(names: readonly string[]): readonly { readonly names: readonly string[] }[];
+}
+
+interface FileChoice {
+  readonly set: 'usual' | 'long' | 'exhaustive' | 'all';
+  readonly wanted: readonly string[];
+  readonly unwanted: readonly string[];
 }
 
 interface TestSeed {
@@ -44,6 +53,34 @@ describe('test files', () => {
     assert.ok(shared.length > 200);
     const withHook = shared.filter((name) => /^(before|after)(Each)?\(/m.test(textOf(name)));
     assert.deepEqual(withHook, []);
+  });
+});
+
+describe('a set of test files', () => {
+  const chooseFrom = async (set: FileChoice['set'], wanted: readonly string[] = []) => {
+    const { chooseFiles } = (await import(join(projectRoot, 'scripts/test-plan.js'))) as TestPlan;
+    using dir = tempDir();
+    writeTree(dir.path, {
+      'unit/quick.test.js': '',
+      'real/mixed.test.js': "import { longCase } from '../kit/assert/long-case.js';",
+      'exhaustive/all.test.js': '',
+      'exhaustive/all.sample.test.js': '',
+    });
+    return chooseFiles(dir.path, { set, wanted, unwanted: [] });
+  };
+
+  it('has for npm test each file except exhaustive ones and their samples', async () => {
+    assert.deepEqual(await chooseFrom('usual'), ['real/mixed', 'unit/quick']);
+  });
+
+  it('has for npm run test:long the samples and the files with long cases', async () => {
+    assert.deepEqual(await chooseFrom('long'), ['exhaustive/all.sample', 'real/mixed']);
+  });
+
+  it('has each file in exactly one of the usual, the long and the exhaustive set, except for mixed files', async () => {
+    assert.deepEqual(await chooseFrom('exhaustive'), ['exhaustive/all']);
+    assert.equal((await chooseFrom('all')).length, 4);
+    assert.deepEqual(await chooseFrom('all', ['unit/']), ['unit/quick']);
   });
 });
 

@@ -13,6 +13,7 @@ import { type Manifest, parseManifest } from '../../src/core/release/manifest.js
 import { parseEnvelope } from '../../src/core/tuf/tuf-metadata.js';
 import { createKresdReader } from '../../src/workers/protocols/kresd-protocol.js';
 import { parseXmlRpcAnswer } from '../../src/workers/protocols/xml-rpc.js';
+import { longCase } from '../kit/assert/long-case.js';
 import { parse as parseConfigText } from '../unit/core/config/parsed-text.js';
 import { measureCoverage } from './engine/coverage.js';
 import { fuzzTarget } from './engine/fuzz-target.js';
@@ -183,7 +184,7 @@ async function play(target: Target, maxRuns: number) {
   }
 }
 
-describe('a planted fault', () => {
+describe('a planted fault', longCase, () => {
   it('is there for each target', () => {
     assert.deepEqual(Object.keys(planted), Object.keys(targets));
   });
@@ -199,7 +200,7 @@ describe('a planted fault', () => {
   }
 });
 
-describe('coverage', () => {
+describe('coverage', longCase, () => {
   it('leads to what no change of a seed alone would reach, one step after the other', async () => {
     const target: Target = { name: 'stairs', seeds: [Buffer.from('.......')], words: ['.'], check: steps };
     const options = { seed: 1, bound: { maxRuns: 40_000 } };

@@ -36,6 +36,11 @@ const passing = `
 import { it } from 'node:test';
 it('passes', () => undefined);`;
 
+const long = `
+import { it } from 'node:test';
+it('takes seconds', { skip: 'long' }, () => undefined);
+it('is quick', () => undefined);`;
+
 const first = `
 import { it } from 'node:test';
 it('starts after the second file is loaded', () => {
@@ -56,6 +61,19 @@ describe('a process of the tests', () => {
     const [result] = await runFiles([dir.join('endless.test.mjs')], 1_000);
     assert.match(result?.trouble ?? '', /did not end within 1 s/);
     assert.match(result?.trouble ?? '', /process \d+, started by \d+: \S*node /);
+  });
+
+  it('reports a long case as left out, and not as skipped', async () => {
+    using dir = tempDir();
+    writeTree(dir.path, { 'long.test.mjs': long });
+    const [result] = await runFiles([dir.join('long.test.mjs')]);
+    assert.deepEqual(
+      result?.events.map(({ kind, path }) => [kind, path]),
+      [
+        ['long', ['takes seconds']],
+        ['pass', ['is quick']],
+      ],
+    );
   });
 
   it('starts its cases after all of its files are loaded', async () => {

@@ -1,5 +1,5 @@
 // Random histories of a host in virtual time: it serves a settled or baking release, rolls back a failed one, and leaves a
-// withdrawn one. 300 histories; `npm test` tries a few.
+// withdrawn one. 300 histories; `npm run test:long` tries a few.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sampleSize } from '../../kit/assert/sample.js';

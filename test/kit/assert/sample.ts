@@ -1,4 +1,4 @@
-// How `npm test` tries a part of an exhaustive test: `NAME.sample.test.ts` says how much of it, and loads
+// How `npm run test:long` runs a part of an exhaustive test: `NAME.sample.test.ts` says how much of it, and loads
 // `NAME.test.ts` beside it, which asks here for its cases. The seed chooses them; without a sample all are tried.
 import { seeded, testSeed } from './seeded.js';
 

@@ -6,6 +6,7 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -55,7 +56,7 @@ function processesOf(directory: string): string[] {
     .filter((text) => text.includes(directory));
 }
 
-describe('the demo', () => {
+describe('the demo', longCase, () => {
   it('shows the main job and a fleet, stays up where it is asked to, and leaves nothing behind', async () => {
     using temporary = tempDir();
     // What a reader has in his environment is no part of the demo; colours are as on a terminal.

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -50,7 +51,7 @@ function spoilArchives(dir: TempDir): void {
   }
 }
 
-describe('a parser that runs what it reads', options, () => {
+describe('a parser that runs what it reads', { ...options, ...longCase }, () => {
   it('is given nothing before signature and digest hold', async () => {
     using dir = tempDir();
     const mark = dir.join('was-parsed');

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const program = fileURLToPath(new URL('../../../writ/main.js', import.meta.url));
@@ -43,7 +44,7 @@ function onLowerLayer(directory: string, commands: string): string {
   return stdout;
 }
 
-describe('a state directory in a layer of an image', () => {
+describe('a state directory in a layer of an image', longCase, () => {
   it('takes a withdrawal into a release of the image, and collects what it does not need', skip, () => {
     using dir = tempDir('/var/tmp');
     const out = onLowerLayer(

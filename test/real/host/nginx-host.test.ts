@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type RunningNginx, startNginx } from '../../kit/programs/nginx.js';
 import { childrenOf } from '../../kit/programs/processes.js';
@@ -46,7 +47,7 @@ function release(answer: string, served = answer): Record<string, string> {
   return { 'site.conf': `return 200 "${served}\\n";\n`, answer: `${answer}\n` };
 }
 
-describe('a real nginx, fed by Writ', options, () => {
+describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
   it('serves what was published and proven, and nothing that nginx or curl says no to', async (t) => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);

@@ -6,6 +6,7 @@ import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { startScript } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -50,7 +51,7 @@ const readerScript = (current: string): string => `
   console.log(JSON.stringify({ rounds, generations: seen.size, mixes, failures }));
 `;
 
-describe('the public directory of a host', { timeout: 120_000 }, () => {
+describe('the public directory of a host', { timeout: 120_000, ...longCase }, () => {
   it('shows a reader that resolves `current` once a round one whole generation, 100 of them long', async () => {
     using test = testHost({
       nowMs: Date.now(),

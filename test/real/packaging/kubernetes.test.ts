@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -74,7 +75,7 @@ const validated = (path: string): string =>
     stdio: 'pipe',
   });
 
-describe('the manifest for Kubernetes', () => {
+describe('the manifest for Kubernetes', longCase, () => {
   it('is what the schemas of Kubernetes ask for, strictly', needsSchemas(), () => {
     assert.equal(validated(manifest), 'ConfigMap\nDeployment\n');
     using dir = tempDir();

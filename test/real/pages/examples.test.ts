@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { packagedExamples, pageShell } from '../../kit/pages/page-shell.js';
 import { freePort } from '../../kit/programs/free-port.js';
@@ -34,7 +35,7 @@ const played: Readonly<Record<string, Sample>> = {
   access: { ports: [8472, 8473], options: needs('curl', 'curl'), settles: [] },
 };
 
-describe('the README of a sample', { concurrency: 2 }, () => {
+describe('the README of a sample', { concurrency: 2, ...longCase }, () => {
   it('is there, and played here, for each', () => {
     const folders = readdirSync(samples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     assert.deepEqual(folders.map(({ name }) => name).sort(), Object.keys(played).sort());

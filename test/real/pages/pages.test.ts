@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
 import { driverKinds } from '../../../src/workers/registry.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { blocksOf, sectionOf } from '../../kit/pages/page-commands.js';
 import { pageShell } from '../../kit/pages/page-shell.js';
@@ -29,7 +30,7 @@ const had: Readonly<Record<string, string>> = {
   Ansible: 'mkdir rendered && echo one > rendered/rules',
 };
 
-describe('docs/coming-from.md', () => {
+describe('docs/coming-from.md', longCase, () => {
   it('has a section for each of those whom the test knows', () => {
     const sections = [...comingFrom.matchAll(/^## (.*)$/gm)].map(([, name]) => name);
     assert.deepEqual(sections, Object.keys(had));
@@ -62,7 +63,7 @@ function accepted(text: string): ReturnType<typeof loadConfig>['config'] {
   return loadConfig(path).config;
 }
 
-describe('the configurations of a page', () => {
+describe('the configurations of a page', longCase, () => {
   for (const name of ['install.md', 'coming-from.md']) {
     it(`are ones that the agent accepts: ${name}`, () => {
       const blocks = blocksOf(page(name), 'yaml');

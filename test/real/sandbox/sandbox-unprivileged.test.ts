@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../src/platform/process/run-command.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { readableCheckout } from '../../kit/sources/readable-checkout.js';
 
@@ -10,7 +11,11 @@ const isRoot = process.getuid?.() === 0;
 
 const whenRoot = isRoot ? {} : { skip: 'the tests beside this one run as a user who is not root already' };
 
-describe('under an agent that is not root', { ...needs('bwrap', 'bubblewrap'), ...whenRoot }, () => {
+describe('under an agent that is not root', {
+  ...needs('bwrap', 'bubblewrap'),
+  ...whenRoot,
+  ...longCase,
+}, () => {
   for (const name of ['sandbox', 'sandbox-ends']) {
     it(`the tests of ${name} hold too`, { timeout: 240_000 }, async () => {
       const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'] as const;

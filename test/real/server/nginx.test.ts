@@ -12,6 +12,7 @@ import type { TransferStart } from '../../../src/trust/download.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { rawGet } from '../../kit/net/raw-request.js';
 import { startNginx } from '../../kit/programs/nginx.js';
@@ -76,7 +77,7 @@ const servers = [
 ] as const;
 
 for (const { name, serve, options } of servers) {
-  describe(`a repository behind ${name}`, options, () => {
+  describe(`a repository behind ${name}`, { ...options, ...longCase }, () => {
     it('is refreshed, fetched and resumed by our client, and costs two requests when nothing is new', async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
@@ -177,7 +178,7 @@ for (const { name, serve, options } of servers) {
   });
 }
 
-describe('the ETag of nginx', needs('nginx', 'nginx-light'), () => {
+describe('the ETag of nginx', { ...needs('nginx', 'nginx-light'), ...longCase }, () => {
   it('is blind to a change of equal size within one second: why the publisher moves the time on', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { longCase } from '../../kit/assert/long-case.js';
 import type { TempDir } from '../../kit/disk/temp-dir.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
@@ -77,7 +78,7 @@ function dashboardExpressions(): string[] {
   return dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => filled(expr)));
 }
 
-describe('a fleet in Prometheus', needs('prometheus', 'prometheus'), () => {
+describe('a fleet in Prometheus', { ...needs('prometheus', 'prometheus'), ...longCase }, () => {
   it('has alarms that promtool takes, each of which fires when it should', async () => {
     await run('promtool', ['check', 'rules', 'writ-fleet.rules.yml'], { cwd: rulesDirectory });
     const tried = await run('promtool', ['test', 'rules', 'writ-fleet.test.yml'], { cwd: rulesDirectory });

@@ -10,13 +10,14 @@ import type { TlsFiles } from '../../../src/platform/serve/tls-files.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { type RunningServer, startServer } from '../../../src/server/server.js';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { makeCertificate } from '../../kit/net/certificate.js';
 import { freePort } from '../../kit/programs/free-port.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { type RunningSquid, startSquid } from '../../kit/programs/squid.js';
 
-describe('a host behind a real squid', needs('squid', 'squid'), () => {
+describe('a host behind a real squid', { ...needs('squid', 'squid'), ...longCase }, () => {
   const dir = tempDir();
   const asked: string[] = [];
   let tls: TlsFiles;

@@ -9,6 +9,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parseDocument } from 'yaml';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { freePort } from '../../kit/programs/free-port.js';
@@ -19,7 +20,7 @@ import { placed, readRecipe } from '../../truth/rules/recipe.js';
 const options = { timeout: 240_000, ...needs('curl', 'curl'), ...needs('haproxy', 'haproxy') };
 const execute = promisify(execFile);
 
-describe('a real HAProxy, as its page starts it', options, () => {
+describe('a real HAProxy, as its page starts it', { ...options, ...longCase }, () => {
   it('has a release taken back whose frontend is on a port in use', async () => {
     using dir = tempDir();
     const port = await freePort();

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { type WholeSystem, wholeSystem } from '../../kit/agent/whole-system.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -28,7 +29,7 @@ async function standing(writ: WholeSystem): Promise<readonly unknown[]> {
   return [one['worker'], one['state'], one['confirmed']];
 }
 
-describe('the sample worker in Python', options, () => {
+describe('the sample worker in Python', { ...options, ...longCase }, () => {
   it('is as short as the protocol', () => {
     const lines = readFileSync('docs/examples/limits/worker.py', 'utf8').split('\n');
     assert.ok(lines.filter((line) => line.trim() !== '').length <= 30);

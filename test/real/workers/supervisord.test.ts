@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { supervisord } from '../../../src/workers/drivers/supervisord.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { testHost } from '../../kit/host/test-host.js';
@@ -15,7 +16,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
-describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
+describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...longCase }, () => {
   it('hands a signal to each of two workers, restarts them one by one, and hides nothing', async () => {
     using dir = tempDir();
     await using real = await startSupervisord(dir.path);

@@ -7,6 +7,7 @@ import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.j
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { active, minuteMs, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { cycleResult } from '../../kit/cli/cycle-results.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -67,7 +68,7 @@ describe('a native worker', () => {
   });
 });
 
-describe('a release that an operator rolled back', () => {
+describe('a release that an operator rolled back', longCase, () => {
   it('is held, and no poll activates it until resume', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
@@ -98,7 +99,7 @@ describe('a release that an operator rolled back', () => {
   });
 });
 
-describe('a paused agent', () => {
+describe('a paused agent', longCase, () => {
   it('stays paused over a restart, and activates the release by itself when the pause ends', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
@@ -123,7 +124,7 @@ describe('a paused agent', () => {
   });
 });
 
-describe('a worker group with an activation delay', () => {
+describe('a worker group with an activation delay', longCase, () => {
   const reset = { run: ['true'] };
   const app = { name: 'app', uses: ['dns-edge'], settle: '30s', reset, confirm: 'accept' };
   const delayed = { workers: [app] };
@@ -165,7 +166,7 @@ describe('a worker group with an activation delay', () => {
 });
 
 describe('the control socket', () => {
-  it('sends a complete long history to a slow reader', async () => {
+  it('sends a complete long history to a slow reader', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();

@@ -8,36 +8,41 @@ import type { CycleEventLine, CycleResult } from '../../../src/core/cycle/cycle-
 import { gateIn } from '../../kit/agent/agent-in-process.js';
 import { active, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 describe('the end of the agent', () => {
-  it('within a cycle leaves no refusal and no staged tree, and the next start completes the update', async () => {
-    using dir = tempDir();
-    const gate = gateIn(dir);
-    const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
-    await using agent = site.start();
-    await gate.reached();
-    const waits = rejectsCode('AGENT_STOPPING', agent.pull());
-    await agent.status();
-    agent.stop();
-    await agent.ended;
-    await waits;
-    assert.deepEqual(
-      agent.cycles().map((one) => [one.outcome, one.problems[0]?.code]),
-      [['failed', 'INTERRUPTED']],
-    );
-    assert.deepEqual(fs.readdirSync(site.paths.staging), []);
-    assert.equal(fs.existsSync(site.paths.rejected), false);
-    assert.equal(fs.existsSync(site.paths.journal), false);
-    assert.equal(fs.existsSync(site.paths.current), false);
-    gate.open();
-    await using again = site.start();
-    await again.hasEnded(1);
-    assert.equal(active(site), 'version 1\n');
-  });
+  it(
+    'within a cycle leaves no refusal and no staged tree, and the next start completes the update',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const gate = gateIn(dir);
+      const site = await siteWithRelease(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
+      await using agent = site.start();
+      await gate.reached();
+      const waits = rejectsCode('AGENT_STOPPING', agent.pull());
+      await agent.status();
+      agent.stop();
+      await agent.ended;
+      await waits;
+      assert.deepEqual(
+        agent.cycles().map((one) => [one.outcome, one.problems[0]?.code]),
+        [['failed', 'INTERRUPTED']],
+      );
+      assert.deepEqual(fs.readdirSync(site.paths.staging), []);
+      assert.equal(fs.existsSync(site.paths.rejected), false);
+      assert.equal(fs.existsSync(site.paths.journal), false);
+      assert.equal(fs.existsSync(site.paths.current), false);
+      gate.open();
+      await using again = site.start();
+      await again.hasEnded(1);
+      assert.equal(active(site), 'version 1\n');
+    },
+  );
 
   it('does not wait for a client that keeps its connection open', async () => {
     using dir = tempDir();
@@ -95,27 +100,31 @@ describe('a cycle that is stopped', () => {
 });
 
 describe('a reload', () => {
-  it('with a mistake keeps the configuration in use, and reports the problem until a reload succeeds', async () => {
-    using dir = tempDir();
-    const site = await siteWithRelease(dir);
-    await using agent = site.start();
-    await agent.hasEnded(1);
-    fs.writeFileSync(site.configPath, 'bundles: 7\n');
-    agent.reload();
-    await until(async () => (await agent.status()).problems.some((one) => one.code === 'CONFIG_INVALID'));
-    await site.repository.publish(zone(2));
-    assert.equal((await agent.pull()).outcome, 'activated');
-    assert.deepEqual(
-      (await agent.status()).problems.map((one) => one.code),
-      ['CONFIG_INVALID'],
-      'a new policy does not fix the file',
-    );
-    site.configure({ poll: { every: '1h' } });
-    agent.reload();
-    await agent.hasEnded(3);
-    assert.equal(agent.cycles().at(-1)?.trigger, 'reload');
-    assert.deepEqual((await agent.status()).problems, []);
-  });
+  it(
+    'with a mistake keeps the configuration in use, and reports the problem until a reload succeeds',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const site = await siteWithRelease(dir);
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      fs.writeFileSync(site.configPath, 'bundles: 7\n');
+      agent.reload();
+      await until(async () => (await agent.status()).problems.some((one) => one.code === 'CONFIG_INVALID'));
+      await site.repository.publish(zone(2));
+      assert.equal((await agent.pull()).outcome, 'activated');
+      assert.deepEqual(
+        (await agent.status()).problems.map((one) => one.code),
+        ['CONFIG_INVALID'],
+        'a new policy does not fix the file',
+      );
+      site.configure({ poll: { every: '1h' } });
+      agent.reload();
+      await agent.hasEnded(3);
+      assert.equal(agent.cycles().at(-1)?.trigger, 'reload');
+      assert.deepEqual((await agent.status()).problems, []);
+    },
+  );
 
   it('is done once for a hundred requests while one waits, and does not delay a pull', async () => {
     using dir = tempDir();
@@ -180,7 +189,7 @@ describe('a reload', () => {
     assert.deepEqual([mode, ['on', 'missing', 'unusable'].includes(`${state}`)], ['auto', true]);
   });
 
-  it('is answered with its result', async () => {
+  it('is answered with its result', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await using agent = site.start();

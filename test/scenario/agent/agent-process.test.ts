@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import type { StatusReport } from '../../../src/core/protocol/control-protocol.js';
 import { gateIn } from '../../kit/agent/agent-in-process.js';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
@@ -36,7 +37,7 @@ function siteIn(dir: TempDir, keys: Record<string, unknown> = {}): Site {
 const codes = (json: Record<string, unknown>): string[] =>
   (json['problems'] as { code: string }[]).map((one) => one.code);
 
-describe('writ agent', () => {
+describe('writ agent', longCase, () => {
   it('locks its state directory, answers commands, and exits 0 on SIGTERM', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
@@ -116,7 +117,7 @@ describe('writ agent', () => {
   });
 });
 
-describe('a host without an agent', () => {
+describe('a host without an agent', longCase, () => {
   it('runs pull, rollback, pause, resume and history in the command itself', async () => {
     using dir = tempDir();
     const site = siteIn(dir);

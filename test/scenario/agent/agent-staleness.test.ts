@@ -4,12 +4,13 @@ import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { parseControlRequest } from '../../../src/core/protocol/control-protocol.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const minuteMs = 60_000;
 
-describe('an agent with an unreachable server', () => {
+describe('an agent with an unreachable server', longCase, () => {
   it('runs the operator’s command onStale after maxStale, and onFresh when the server answers again', async () => {
     using dir = tempDir();
     const out = dir.join('out');

@@ -4,6 +4,7 @@ import { createConnection, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { encodeLine, helloLine } from '../../../src/core/protocol/socket-protocol.js';
 import { siteWithRelease } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -27,7 +28,7 @@ function askAndStay(path: string): Promise<Asked> {
   });
 }
 
-describe('the read socket of an agent', () => {
+describe('the read socket of an agent', longCase, () => {
   it('frees the connections of answered clients that do not close them', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, {

@@ -7,6 +7,7 @@ import type { InstallSource } from '../../../src/agent/identity/install-id.js';
 import { phaseMs } from '../../../src/core/cycle/schedule.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
@@ -64,7 +65,7 @@ describe('an agent', () => {
   });
 });
 
-describe('the configured id of a host', () => {
+describe('the configured id of a host', longCase, () => {
   it('is in its status with its labels, with an agent and without', async () => {
     using dir = tempDir();
     const host = { id: 'edge-1', labels: { site: 'fra1', 'rack.row_2': 'Köln – 3' } };

@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type LossyStreams, lossyShell, runLossyWrit } from '../../kit/cli/lossy-text.js';
 import { writProgram } from '../../kit/cli/writ-program.js';
@@ -51,7 +52,7 @@ describe('an agent', () => {
     });
   });
 
-  it('with closed streams does not write its log into the files that it opens', async () => {
+  it('with closed streams does not write its log into the files that it opens', longCase, async () => {
     using dir = tempDir();
     await withLossyAgent(dir, { stdout: 'closed', stderr: 'closed' }, async (site, pid) => {
       const targets = [1, 2].map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`));
@@ -66,7 +67,7 @@ describe('an agent', () => {
   });
 });
 
-describe('pull', () => {
+describe('pull', longCase, () => {
   it('activates a release with exit 0 and no journal, at any line at which its reader ends', async () => {
     for (const lines of [0, 4, 6]) {
       using dir = tempDir();
@@ -81,7 +82,7 @@ describe('pull', () => {
   });
 });
 
-describe('status --watch', () => {
+describe('status --watch', longCase, () => {
   it('exits 1 when its reader has ended', async () => {
     using dir = tempDir();
     const site = writSite(dir);

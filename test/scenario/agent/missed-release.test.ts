@@ -8,6 +8,7 @@ import { describe, it } from 'node:test';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, zone } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { httpFixture } from '../../kit/net/http-fixture.js';
@@ -97,44 +98,48 @@ describe('an agent that cannot download an offered release', () => {
       );
     });
 
-  it('becomes critical after release.maxStale, and runs the commands of maxStale, also over a restart', async () => {
-    using dir = tempDir();
-    const out = dir.join('out');
-    const appendCommand = (text: string) => ({
-      run: ['sh', '-c', `echo ${text} $WRIT_STALE_STATE $WRIT_STALE_BUNDLE $WRIT_STALE_CODE >> ${out}`],
-    });
-    const keys = {
-      release: { maxStale: '30m' },
-      onStale: appendCommand('stop'),
-      onFresh: appendCommand('start'),
-    };
-    const first = await begin(dir, keys);
-    await using _server = first.server;
-    await using _agent = first.agent;
-    const { site, state } = first;
-    state.targets = (response) => response.writeHead(403).end();
-    await site.repository.publish(zone(2));
-    for (let polls = 0; polls < 6; polls += 1) await first.poll();
-    assert.equal((await first.health()).level, 'warning');
-    const sinceMs = (await first.missed())?.sinceMs;
-    await first.agent[Symbol.asyncDispose]();
-    assert.equal(existsSync(out), false);
+  it(
+    'becomes critical after release.maxStale, and runs the commands of maxStale, also over a restart',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const out = dir.join('out');
+      const appendCommand = (text: string) => ({
+        run: ['sh', '-c', `echo ${text} $WRIT_STALE_STATE $WRIT_STALE_BUNDLE $WRIT_STALE_CODE >> ${out}`],
+      });
+      const keys = {
+        release: { maxStale: '30m' },
+        onStale: appendCommand('stop'),
+        onFresh: appendCommand('start'),
+      };
+      const first = await begin(dir, keys);
+      await using _server = first.server;
+      await using _agent = first.agent;
+      const { site, state } = first;
+      state.targets = (response) => response.writeHead(403).end();
+      await site.repository.publish(zone(2));
+      for (let polls = 0; polls < 6; polls += 1) await first.poll();
+      assert.equal((await first.health()).level, 'warning');
+      const sinceMs = (await first.missed())?.sinceMs;
+      await first.agent[Symbol.asyncDispose]();
+      assert.equal(existsSync(out), false);
 
-    await using agent = site.start();
-    await agent.ready;
-    assert.equal((await agent.status()).bundles[0]?.missed?.sinceMs, sinceMs);
-    for (let minutes = 0; minutes < 20; minutes += 1) await site.clock.advance(minuteMs);
-    await until(() => existsSync(out));
-    const { findings } = judgeHostHealth(await agent.status());
-    assert.deepEqual([findings[0]?.code, findings[0]?.level], ['RELEASE_STALE', 'critical']);
-    assert.equal((await agent.status()).freshness.overdueSinceMs, undefined);
-    state.targets = undefined;
-    await agent.pull();
-    await until(() => readFileSync(out, 'utf8') === 'stop release dns-edge SERVER_ERROR\nstart fresh\n');
-    assert.deepEqual((await agent.status()).problems, []);
-  });
+      await using agent = site.start();
+      await agent.ready;
+      assert.equal((await agent.status()).bundles[0]?.missed?.sinceMs, sinceMs);
+      for (let minutes = 0; minutes < 20; minutes += 1) await site.clock.advance(minuteMs);
+      await until(() => existsSync(out));
+      const { findings } = judgeHostHealth(await agent.status());
+      assert.deepEqual([findings[0]?.code, findings[0]?.level], ['RELEASE_STALE', 'critical']);
+      assert.equal((await agent.status()).freshness.overdueSinceMs, undefined);
+      state.targets = undefined;
+      await agent.pull();
+      await until(() => readFileSync(out, 'utf8') === 'stop release dns-edge SERVER_ERROR\nstart fresh\n');
+      assert.deepEqual((await agent.status()).problems, []);
+    },
+  );
 
-  it('does not count the time of a pause, and counts from zero when the pause ends', async () => {
+  it('does not count the time of a pause, and counts from zero when the pause ends', longCase, async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, health, missed } = await begin(dir);
     await using _server = server;
@@ -151,7 +156,7 @@ describe('an agent that cannot download an offered release', () => {
     assert.equal((await missed())?.state, 'waiting');
   });
 
-  it('misses no release when another mirror has the files', async () => {
+  it('misses no release when another mirror has the files', longCase, async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, health, missed } = await begin(dir);
     await using _server = server;
@@ -168,7 +173,7 @@ describe('an agent that cannot download an offered release', () => {
     );
   });
 
-  it('names the URL of the mirror with the most specific failure when both fail', async () => {
+  it('names the URL of the mirror with the most specific failure when both fail', longCase, async () => {
     using dir = tempDir();
     const { site, agent, server, state, poll, missed } = await begin(dir);
     await using _server = server;

@@ -10,6 +10,7 @@ import { type AgentInProcess, type AgentSite, type Gate, gateIn } from '../../ki
 import { active, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
 import { copyHost, installHost } from '../../kit/agent/installed-host.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
 interface Scene {
@@ -83,21 +84,25 @@ describe('a queued rollback', () => {
       assert.deepEqual([holds, problems, last?.outcome], [[], [], 'activated']);
     });
 
-  it('leaves the generation that was active at its request when the cycle moved nothing', async () => {
-    using dir = tempDir();
-    const scene = await begin(dir);
-    await using agent = scene.agent;
-    scene.gate.close();
-    const pull = agent.pull('force');
-    await scene.gate.reached();
-    const answers = agent.ask(rollback);
-    await waitUntilSeenBy(agent);
-    scene.gate.open();
-    assert.equal((await pull).generation, 2);
-    assert.deepEqual([resultOf(await answers).outcome, active(scene.site)], ['activated', 'version 1\n']);
-  });
+  it(
+    'leaves the generation that was active at its request when the cycle moved nothing',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const scene = await begin(dir);
+      await using agent = scene.agent;
+      scene.gate.close();
+      const pull = agent.pull('force');
+      await scene.gate.reached();
+      const answers = agent.ask(rollback);
+      await waitUntilSeenBy(agent);
+      scene.gate.open();
+      assert.equal((await pull).generation, 2);
+      assert.deepEqual([resultOf(await answers).outcome, active(scene.site)], ['activated', 'version 1\n']);
+    },
+  );
 
-  it('is done once when it was requested twice', async () => {
+  it('is done once when it was requested twice', longCase, async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;
@@ -114,25 +119,29 @@ describe('a queued rollback', () => {
     assert.equal(active(scene.site), 'version 1\n');
   });
 
-  it('moves nothing on a host without an agent when another command moved policy before it', async () => {
-    using installed = await installHost();
-    using host = copyHost(installed);
-    const gate = gateIn(host.dir);
-    host.configure({ bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
-    const pull = host.writ('pull');
-    await gate.reached();
-    const back = rollbackStandalone({
-      configPath: host.config,
-      by: 'anna',
-      version: '0.1.0',
-      signal: new AbortController().signal,
-      onEvent: () => undefined,
-    });
-    gate.open();
-    assert.equal((await pull).exitCode, 0);
-    const { problems, exitCode, generation } = await back;
-    assert.deepEqual([problems[0]?.code, exitCode, generation], ['GENERATION_CHANGED', 7, 2]);
-  });
+  it(
+    'moves nothing on a host without an agent when another command moved policy before it',
+    longCase,
+    async () => {
+      using installed = await installHost();
+      using host = copyHost(installed);
+      const gate = gateIn(host.dir);
+      host.configure({ bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
+      const pull = host.writ('pull');
+      await gate.reached();
+      const back = rollbackStandalone({
+        configPath: host.config,
+        by: 'anna',
+        version: '0.1.0',
+        signal: new AbortController().signal,
+        onEvent: () => undefined,
+      });
+      gate.open();
+      assert.equal((await pull).exitCode, 0);
+      const { problems, exitCode, generation } = await back;
+      assert.deepEqual([problems[0]?.code, exitCode, generation], ['GENERATION_CHANGED', 7, 2]);
+    },
+  );
 });
 
 describe('a queued request of a client that disconnects', () => {
@@ -191,7 +200,7 @@ describe('a queued request of a client that disconnects', () => {
     assert.deepEqual(fs.readdirSync(generations).sort(), ['1', '2', '3'], 'none was made again');
   });
 
-  it('completes when it had started', async () => {
+  it('completes when it had started', longCase, async () => {
     using dir = tempDir();
     const scene = await begin(dir);
     await using agent = scene.agent;

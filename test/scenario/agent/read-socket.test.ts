@@ -8,6 +8,7 @@ import { beatEveryMs } from '../../../src/agent/report/status-beat.js';
 import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import { encodeLine, helloLine } from '../../../src/core/protocol/socket-protocol.js';
 import { siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { leaveStaleSocket } from '../../kit/disk/stale-socket.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -62,7 +63,7 @@ describe('the read socket of an agent', () => {
     assert.deepEqual([file.mode & 0o777, file.gid], [0o640, own]);
   });
 
-  it('reports the output of commands with read.detail', async () => {
+  it('reports the output of commands with read.detail', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithCheck(dir, true);
     await using agent = site.start();

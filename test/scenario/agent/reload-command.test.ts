@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 
@@ -13,7 +14,7 @@ describe('writ reload', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('reports whether the configuration is in use, and how the pull with it ended', async () => {
+  it('reports whether the configuration is in use, and how the pull with it ended', longCase, async () => {
     using host = copyHost(installed);
     host.configure({ poll: { every: '1d' } });
     await using agent = startWrit(['agent', '--config', host.config]);
@@ -60,35 +61,39 @@ describe('writ reload', () => {
     assert.equal(readFileSync(tries, 'utf8').length, before + 1);
   });
 
-  it('is the next step in status, health and doctor when the file differs from the configuration in use', async () => {
-    using host = copyHost(installed);
-    host.configure({ poll: { every: '1d' } });
-    await using agent = startWrit(['agent', '--config', host.config]);
-    await agent.waitForStderr(/"state":"run"/);
-    const codes = async (): Promise<unknown[]> => {
-      const { problems } = jsonOf(await host.writ('status', '--json')) as { problems: { code: string }[] };
-      return problems.map(({ code }) => code);
-    };
-    assert.deepEqual(await codes(), []);
-    host.configure({ poll: { every: '2d' } });
-    assert.deepEqual(await codes(), ['CONFIG_CHANGED']);
-    assert.match(
-      (await host.writ('status')).stdout,
-      /CONFIG_CHANGED .* is not what the agent has read\n.*Next: `writ reload`/,
-    );
-    const health = await host.writ('health');
-    assert.match(health.stdout, /^WARNING .*\[CONFIG_CHANGED\]/);
-    const { findings } = jsonOf(await host.writ('doctor', '--json')) as {
-      findings: Record<string, unknown>[];
-    };
-    const [found] = findings.filter(({ code }) => code === 'CONFIG_CHANGED');
-    assert.deepEqual([found?.['check'], found?.['state']], ['configuration', 'warn']);
-    assert.equal(found?.['next'], `writ reload --config ${host.config}`);
-    await host.writ('reload');
-    assert.deepEqual(await codes(), []);
-  });
+  it(
+    'is the next step in status, health and doctor when the file differs from the configuration in use',
+    longCase,
+    async () => {
+      using host = copyHost(installed);
+      host.configure({ poll: { every: '1d' } });
+      await using agent = startWrit(['agent', '--config', host.config]);
+      await agent.waitForStderr(/"state":"run"/);
+      const codes = async (): Promise<unknown[]> => {
+        const { problems } = jsonOf(await host.writ('status', '--json')) as { problems: { code: string }[] };
+        return problems.map(({ code }) => code);
+      };
+      assert.deepEqual(await codes(), []);
+      host.configure({ poll: { every: '2d' } });
+      assert.deepEqual(await codes(), ['CONFIG_CHANGED']);
+      assert.match(
+        (await host.writ('status')).stdout,
+        /CONFIG_CHANGED .* is not what the agent has read\n.*Next: `writ reload`/,
+      );
+      const health = await host.writ('health');
+      assert.match(health.stdout, /^WARNING .*\[CONFIG_CHANGED\]/);
+      const { findings } = jsonOf(await host.writ('doctor', '--json')) as {
+        findings: Record<string, unknown>[];
+      };
+      const [found] = findings.filter(({ code }) => code === 'CONFIG_CHANGED');
+      assert.deepEqual([found?.['check'], found?.['state']], ['configuration', 'warn']);
+      assert.equal(found?.['next'], `writ reload --config ${host.config}`);
+      await host.writ('reload');
+      assert.deepEqual(await codes(), []);
+    },
+  );
 
-  it('does not check the active release again, in contrast to a forced pull', async () => {
+  it('does not check the active release again, in contrast to a forced pull', longCase, async () => {
     using host = copyHost(installed);
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);

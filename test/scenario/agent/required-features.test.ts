@@ -9,6 +9,7 @@ import type { Host } from '../../../src/agent/state/host.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
@@ -186,7 +187,7 @@ function laterWrit(dir: TempDir): string {
 const codesOf = (json: Record<string, unknown>, list: string): string[] =>
   (json[list] as { code: string }[]).map(({ code }) => code);
 
-describe('a host with a Writ that is too old for a release', () => {
+describe('a host with a Writ that is too old for a release', longCase, () => {
   it('reports it by every command, with an agent and without, until the upgrade', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });

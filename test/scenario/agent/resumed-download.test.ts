@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { startServer } from '../../../src/server/server.js';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { noise } from '../../kit/delta/difference-bench.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -75,7 +76,7 @@ const written = async ({ partials, length }: Scene): Promise<void> => {
 };
 
 describe('a download that is interrupted after 60 %', () => {
-  it('by a cut continues in the same pull', async () => {
+  it('by a cut continues in the same pull', longCase, async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'a cut');
     assert.equal((await host.writ('pull')).exitCode, 0);
@@ -124,56 +125,68 @@ describe('a download that is interrupted after 60 %', () => {
     assert.equal((await host.json('status'))['downloading'], undefined);
   });
 
-  it('is not requested again when its pull ends after the last byte, while a check runs', async () => {
-    for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+  it(
+    'is not requested again when its pull ends after the last byte, while a check runs',
+    longCase,
+    async () => {
+      for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+        using dir = tempDir();
+        await using host = await scene(dir, 'a cut');
+        const text = fs.readFileSync(host.config, 'utf8');
+        const started = dir.join('started');
+        const check = { name: 'slow', run: ['sh', '-c', `echo > ${started}; exec sleep 100`] };
+        const bundles = [{ name: 'dns-edge', checks: [check] }];
+        fs.writeFileSync(host.config, JSON.stringify({ ...(JSON.parse(text) as object), bundles }));
+        await using pull = host.start('pull');
+        await until(() => fs.existsSync(started));
+        pull.child.kill(signal);
+        await pull.ended;
+        const asked = host.front.files.length;
+        fs.writeFileSync(host.config, text);
+        assert.equal((await host.writ('pull')).exitCode, 0);
+        assert.equal(host.front.files.length, asked, signal);
+        assert.equal(host.active(), zone('one')['block.rpz']);
+        assert.deepEqual(fs.readdirSync(host.partials), []);
+      }
+    },
+  );
+
+  it(
+    'by cuts continues at the next mirror without If-Range, because mirrors name versions differently',
+    longCase,
+    async () => {
       using dir = tempDir();
       await using host = await scene(dir, 'a cut');
-      const text = fs.readFileSync(host.config, 'utf8');
-      const started = dir.join('started');
-      const check = { name: 'slow', run: ['sh', '-c', `echo > ${started}; exec sleep 100`] };
-      const bundles = [{ name: 'dns-edge', checks: [check] }];
-      fs.writeFileSync(host.config, JSON.stringify({ ...(JSON.parse(text) as object), bundles }));
+      await using second = await cuttingFront(host.front.origin);
+      // Each of the three attempts there transfers a few bytes.
+      for (const bytes of [1000, 1000, 1000]) host.front.endNext({ bytes, by: 'a cut' });
+      const config = JSON.parse(fs.readFileSync(host.config, 'utf8')) as Record<string, unknown>;
+      const repository = [host.front.url, second.url];
+      fs.writeFileSync(host.config, JSON.stringify({ ...config, repository }));
+      const result = await host.json('pull');
+      assert.equal(result['outcome'], 'activated', JSON.stringify(result));
+      const [rest, ...more] = second.files;
+      assert.deepEqual([rest?.status, rest?.ifRange, more], [206, undefined, []]);
+      assert.ok((rest?.sentBytes ?? host.length) < 0.5 * host.length);
+    },
+  );
+
+  it(
+    'of a replaced release does not delay the new one, and its partial download is deleted',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      await using host = await scene(dir, 'silence');
       await using pull = host.start('pull');
-      await until(() => fs.existsSync(started));
-      pull.child.kill(signal);
+      await written(host);
+      pull.child.kill('SIGKILL');
       await pull.ended;
-      const asked = host.front.files.length;
-      fs.writeFileSync(host.config, text);
+      await host.repository.publish(zone('two'));
       assert.equal((await host.writ('pull')).exitCode, 0);
-      assert.equal(host.front.files.length, asked, signal);
-      assert.equal(host.active(), zone('one')['block.rpz']);
+      assert.equal(host.active(), zone('two')['block.rpz']);
       assert.deepEqual(fs.readdirSync(host.partials), []);
-    }
-  });
-
-  it('by cuts continues at the next mirror without If-Range, because mirrors name versions differently', async () => {
-    using dir = tempDir();
-    await using host = await scene(dir, 'a cut');
-    await using second = await cuttingFront(host.front.origin);
-    // Each of the three attempts there transfers a few bytes.
-    for (const bytes of [1000, 1000, 1000]) host.front.endNext({ bytes, by: 'a cut' });
-    const config = JSON.parse(fs.readFileSync(host.config, 'utf8')) as Record<string, unknown>;
-    const repository = [host.front.url, second.url];
-    fs.writeFileSync(host.config, JSON.stringify({ ...config, repository }));
-    const result = await host.json('pull');
-    assert.equal(result['outcome'], 'activated', JSON.stringify(result));
-    const [rest, ...more] = second.files;
-    assert.deepEqual([rest?.status, rest?.ifRange, more], [206, undefined, []]);
-    assert.ok((rest?.sentBytes ?? host.length) < 0.5 * host.length);
-  });
-
-  it('of a replaced release does not delay the new one, and its partial download is deleted', async () => {
-    using dir = tempDir();
-    await using host = await scene(dir, 'silence');
-    await using pull = host.start('pull');
-    await written(host);
-    pull.child.kill('SIGKILL');
-    await pull.ended;
-    await host.repository.publish(zone('two'));
-    assert.equal((await host.writ('pull')).exitCode, 0);
-    assert.equal(host.active(), zone('two')['block.rpz']);
-    assert.deepEqual(fs.readdirSync(host.partials), []);
-    assert.equal((await host.writ('pull', '--force')).exitCode, 0);
-    assert.deepEqual(fs.readdirSync(host.partials), [], 'also a download without a change');
-  });
+      assert.equal((await host.writ('pull', '--force')).exitCode, 0);
+      assert.deepEqual(fs.readdirSync(host.partials), [], 'also a download without a change');
+    },
+  );
 });

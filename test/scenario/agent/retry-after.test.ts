@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { agentSite, gateIn } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { httpFixture } from '../../kit/net/http-fixture.js';
@@ -50,21 +51,25 @@ describe('one Retry-After of an hour, of the only repository', () => {
     ['5m', 5 * minuteMs],
     ['20m', 20 * minuteMs],
   ] as const)
-    it(`delays the next poll of a host that polls each ${every} by one interval, at least five minutes`, async () => {
-      using dir = tempDir();
-      const { site, agent, server, nextInMs, becomeRight } = await begin(dir, every);
-      await using _server = server;
-      await using _agent = agent;
-      const waitMs = await nextInMs();
-      const delayMs = Math.max(everyMs, 5 * minuteMs);
-      assert.ok(waitMs >= delayMs && waitMs < delayMs + everyMs, `${waitMs}`);
-      becomeRight();
-      await site.repository.publish(zone(2));
-      await site.clock.advance(waitMs);
-      await agent.hasEnded(4);
-      assert.equal(active(site), 'version 2\n');
-      await until(async () => (await nextInMs()) <= everyMs);
-    });
+    it(
+      `delays the next poll of a host that polls each ${every} by one interval, at least five minutes`,
+      longCase,
+      async () => {
+        using dir = tempDir();
+        const { site, agent, server, nextInMs, becomeRight } = await begin(dir, every);
+        await using _server = server;
+        await using _agent = agent;
+        const waitMs = await nextInMs();
+        const delayMs = Math.max(everyMs, 5 * minuteMs);
+        assert.ok(waitMs >= delayMs && waitMs < delayMs + everyMs, `${waitMs}`);
+        becomeRight();
+        await site.repository.publish(zone(2));
+        await site.clock.advance(waitMs);
+        await agent.hasEnded(4);
+        assert.equal(active(site), 'version 2\n');
+        await until(async () => (await nextInMs()) <= everyMs);
+      },
+    );
 
   it('is a problem in the status with the time of its end', async () => {
     using dir = tempDir();

@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { startWrit, type WritProcess } from '../../kit/cli/writ-process.js';
 import { listenForNotices, type NotifyListener } from '../../kit/net/notify-listener.js';
@@ -26,7 +27,7 @@ function stateChanges(manager: NotifyListener): string[] {
   return manager.datagrams.map(({ lines }) => lines[0] ?? '').filter((line) => states.includes(line));
 }
 
-describe('an agent under a service manager', real, () => {
+describe('an agent under a service manager', { ...real, ...longCase }, () => {
   let installed: InstalledHost;
   before(async () => {
     installed = await installHost();
@@ -124,7 +125,7 @@ function isStopped(pid: number): boolean {
   return stateOf(pid) === 'T' && children.split(' ').every((child) => child === '' || stateOf(child) === 'Z');
 }
 
-describe('a server under a service manager', real, () => {
+describe('a server under a service manager', { ...real, ...longCase }, () => {
   it('is ready when it listens, and reports reloads and its end', async () => {
     using host = await installHost();
     await using manager = await listenForNotices(host.dir.join('notify'));

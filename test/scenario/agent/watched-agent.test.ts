@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:net';
 import { describe, it } from 'node:test';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { type AgentInProcess, agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -25,7 +26,7 @@ const eventsIn = (path: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('an agent with metrics and events', () => {
-  it('reports the same in metrics, events and status', async () => {
+  it('reports the same in metrics, events and status', longCase, async () => {
     using dir = tempDir();
     const file = dir.join('events.jsonl');
     const site = agentSite(dir, { metrics: { listen: '127.0.0.1:0' }, events: { file } });
@@ -61,7 +62,7 @@ describe('an agent with metrics and events', () => {
     await assert.rejects(scrape(agent), 'the address is free again');
   });
 
-  it('runs without metrics when their address is in use', async () => {
+  it('runs without metrics when their address is in use', longCase, async () => {
     using dir = tempDir();
     const taken: Server = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));

@@ -4,12 +4,13 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { pause } from '../../../src/agent/select/pause.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
 const second = 1000;
 
 describe('a release within its bake time', () => {
-  it('settles once an agent has observed it for the bake time', async () => {
+  it('settles once an agent has observed it for the bake time', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs - 4 * second);
@@ -47,24 +48,28 @@ describe('a release within its bake time', () => {
     assert.equal(baking.test.host.ledger.read().bakes, undefined, 'a settled release has no bake time');
   });
 
-  it('is retried once after a bake time when its worker died, then after refusals.retry', async () => {
-    using baking = bakingHost(supervisedDriver(['a']));
-    await baking.take(1);
-    await baking.pass(bakeMs + 10 * second);
-    await baking.take(2);
-    baking.driver.replace('a');
-    await baking.pass(2 * second);
-    assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
-    await baking.pass(bakeMs);
-    assert.deepEqual([(await baking.test.pull()).outcome, baking.active()], ['activated', '2']);
-    // The crash before is attributed to the first attempt, and does not count as a crash before the release.
-    await baking.pass(20 * second);
-    baking.driver.replace('a');
-    await baking.pass(2 * second);
-    assert.equal(baking.active(), '1');
-    await baking.pass(bakeMs);
-    assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
-  });
+  it(
+    'is retried once after a bake time when its worker died, then after refusals.retry',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a']));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      baking.driver.replace('a');
+      await baking.pass(2 * second);
+      assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
+      await baking.pass(bakeMs);
+      assert.deepEqual([(await baking.test.pull()).outcome, baking.active()], ['activated', '2']);
+      // The crash before is attributed to the first attempt, and does not count as a crash before the release.
+      await baking.pass(20 * second);
+      baking.driver.replace('a');
+      await baking.pass(2 * second);
+      assert.equal(baking.active(), '1');
+      await baking.pass(bakeMs);
+      assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
+    },
+  );
 
   it('is not at fault for a crash right before its activation, which the next observation finds', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
@@ -82,7 +87,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('stays when its supervisor ends its worker on request', async () => {
+  it('stays when its supervisor ends its worker on request', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -96,7 +101,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });
 
-  it('stays when its worker crashed equally often before the swap', async () => {
+  it('stays when its worker crashed equally often before the swap', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -112,7 +117,7 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1', 'a second crash exceeds the number before');
   });
 
-  it('survives one crash of one of three workers, and fails at the second', async () => {
+  it('survives one crash of one of three workers, and fails at the second', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a', 'b', 'c']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -125,18 +130,22 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('stays when a person restarts a worker twice and no supervisor records the cause', async () => {
-    using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
-    await baking.take(1);
-    await baking.pass(bakeMs + 10 * second);
-    await baking.take(2);
-    for (let restarts = 0; restarts < 3; restarts += 1) {
-      await baking.pass(30 * second);
-      baking.driver.replace('a');
-    }
-    await baking.pass(bakeMs);
-    assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
-  });
+  it(
+    'stays when a person restarts a worker twice and no supervisor records the cause',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      for (let restarts = 0; restarts < 3; restarts += 1) {
+        await baking.pass(30 * second);
+        baking.driver.replace('a');
+      }
+      await baking.pass(bakeMs);
+      assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
+    },
+  );
 
   it('is rolled back when a worker is replaced repeatedly and no supervisor records the cause', async () => {
     using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
@@ -163,18 +172,22 @@ describe('a release within its bake time', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('stays when it is the first policy of the host, and its failure is a problem until it is replaced', async () => {
-    using baking = bakingHost(supervisedDriver(['a']));
-    await baking.take(1);
-    await baking.pass(2 * second);
-    baking.driver.replace('a');
-    await baking.pass(bakeMs * 4);
-    assert.deepEqual([baking.active(), baking.restores.length], ['1', 0]);
-    const bake = baking.test.host.ledger.read().bakes?.['access'];
-    assert.deepEqual([bake?.failure?.cause, bake?.serial], ['WORKER_DIED', 1], 'it never settles');
-    await baking.take(2);
-    assert.equal(baking.test.host.ledger.read().bakes?.['access']?.failure, undefined);
-  });
+  it(
+    'stays when it is the first policy of the host, and its failure is a problem until it is replaced',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a']));
+      await baking.take(1);
+      await baking.pass(2 * second);
+      baking.driver.replace('a');
+      await baking.pass(bakeMs * 4);
+      assert.deepEqual([baking.active(), baking.restores.length], ['1', 0]);
+      const bake = baking.test.host.ledger.read().bakes?.['access'];
+      assert.deepEqual([bake?.failure?.cause, bake?.serial], ['WORKER_DIED', 1], 'it never settles');
+      await baking.take(2);
+      assert.equal(baking.test.host.ledger.read().bakes?.['access']?.failure, undefined);
+    },
+  );
 
   it('settles unobserved after three bake times without an agent', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
@@ -186,7 +199,7 @@ describe('a release within its bake time', () => {
 });
 
 describe('releases of a bundle that fails again and again', () => {
-  it('wait for a growing time from the second restore on, until one settles', async () => {
+  it('wait for a growing time from the second restore on, until one settles', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -222,7 +235,7 @@ describe('releases of a bundle that fails again and again', () => {
     assert.deepEqual([(await baking.test.pull()).outcome, baking.active()], ['activated', '4']);
   });
 
-  it('are left out while one bakes, after three bake times in which none settled', async () => {
+  it('are left out while one bakes, after three bake times in which none settled', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     let serial = 1;
     for (; serial <= 6; serial += 1) {
@@ -252,7 +265,7 @@ describe('the last release that settled', () => {
     assert.deepEqual([end.result.outcome, baking.active()], ['activated', '1']);
   });
 
-  it('is retained, and a rollback after 22 unsettled releases activates it', async () => {
+  it('is retained, and a rollback after 22 unsettled releases activates it', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -266,7 +279,7 @@ describe('the last release that settled', () => {
     assert.deepEqual([end.result.outcome, baking.active()], ['activated', '1']);
   });
 
-  it('is active again when the newest of 22 releases crashes', async () => {
+  it('is active again when the newest of 22 releases crashes', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);

@@ -7,6 +7,7 @@ import { newCycleId } from '../../../src/agent/job/progress.js';
 import { type StartEnd, startHost } from '../../../src/agent/startup/start-host.js';
 import { writeJournal } from '../../../src/agent/state/journal.js';
 import type { Journal } from '../../../src/agent/state/recovery-rules.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 
@@ -39,7 +40,7 @@ async function baking(): Promise<BakingHost> {
   return made;
 }
 
-describe('a release in its bake time', () => {
+describe('a release in its bake time', longCase, () => {
   it('is rolled back at the second boot without an orderly shutdown, before workers are notified', async () => {
     using host = await baking();
     assert.equal((await boot(host, 'abrupt')).restored, undefined);
@@ -94,7 +95,7 @@ describe('a release in its bake time', () => {
   });
 });
 
-describe('a host after an upgrade from 0.1.0', () => {
+describe('a host after an upgrade from 0.1.0', longCase, () => {
   it('has releases settled unobserved that were active for longer than the bake time', async () => {
     using host = await baking();
     const { ledger } = host.test.host;

@@ -11,6 +11,7 @@ import { newCycleId } from '../../../src/agent/job/progress.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { CheckConfig } from '../../../src/core/config/config.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import { refuses } from '../../kit/workers/scripted-driver.js';
@@ -37,7 +38,7 @@ function refusing(path: string): CheckConfig {
   };
 }
 
-describe('a worker that dies within the bake time of two bundles', () => {
+describe('a worker that dies within the bake time of two bundles', longCase, () => {
   it('causes a rollback of the bundle that it uses, and not of the other', async () => {
     using host = bakingHost(supervisedDriver(['a']), {
       bundles: two,
@@ -104,7 +105,7 @@ describe('a worker that dies within the bake time of two bundles', () => {
   });
 });
 
-describe('an automatic rollback', () => {
+describe('an automatic rollback', longCase, () => {
   it('does not activate a release that a check refuses, and is retried after a minute', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     const gate = join(host.test.directory, 'closed');
@@ -154,7 +155,7 @@ describe('an automatic rollback', () => {
   });
 });
 
-describe('an observation of the workers', () => {
+describe('an observation of the workers', longCase, () => {
   it('is discarded when a restore happened before it was recorded', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     const { test, driver } = host;
@@ -182,7 +183,7 @@ describe('an observation of the workers', () => {
   });
 });
 
-describe('a release that an operator keeps', () => {
+describe('a release that an operator keeps', longCase, () => {
   it('counts as settled at once, with evidence of failure or without', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);
@@ -204,7 +205,7 @@ describe('a release that an operator keeps', () => {
   });
 });
 
-describe('a ledger that was lost and rebuilt', () => {
+describe('a ledger that was lost and rebuilt', longCase, () => {
   it('starts the bake time of its release, because the time of the activation is unknown', async () => {
     using host = bakingHost(supervisedDriver(['a']));
     await host.take(1);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
 const second = 1000;
@@ -48,19 +49,19 @@ const activeIn = ({ test }: BakingHost): string[] => [test.read('access/f'), tes
 const codesIn = ({ problems }: CycleResult): string[] => problems.map(({ code }) => code);
 
 describe('a set with a corrected release', () => {
-  it('waits like any other set without a correction', async () => {
+  it('waits like any other set without a correction', longCase, async () => {
     using host = await failingSet(['access', 'dns']);
     assert.deepEqual(codesIn(await publish(host, both(4)))[0], 'BAKE_GAP');
     assert.deepEqual(activeIn(host), ['1', '1']);
   });
 
-  it('waits for the member without a correction when the dead worker uses both', async () => {
+  it('waits for the member without a correction when the dead worker uses both', longCase, async () => {
     using host = await failingSet(['access', 'dns']);
     const waiting = await publish(host, { access: { serial: 4, fixes: 3 }, dns: { serial: 4 } });
     assert.deepEqual([codesIn(waiting)[0], activeIn(host)], ['BAKE_GAP', ['1', '1']]);
   });
 
-  it('becomes active at once when both members are corrections, and settles together', async () => {
+  it('becomes active at once when both members are corrections, and settles together', longCase, async () => {
     using host = await failingSet(['access', 'dns']);
     const corrections = { access: { serial: 4, fixes: 3 }, dns: { serial: 4, fixes: 3 } };
     assert.equal((await publish(host, corrections)).outcome, 'activated');
@@ -77,22 +78,26 @@ describe('a set with a corrected release', () => {
     assert.deepEqual([corrected.outcome, activeIn(host)], ['activated', ['4', '3']]);
   });
 
-  it('is not activated again with the failed release when the other member has no recorded refusal', async () => {
-    using host = await failingSet(['access']);
-    const { bundles } = await host.test.pull();
-    assert.deepEqual(
-      bundles.map(({ problem }) => [problem?.code, problem?.facts['bundle']]),
-      [
-        ['REMEMBERED_REFUSAL', 'access'],
-        ['REMEMBERED_REFUSAL', 'access'],
-      ],
-    );
-    assert.deepEqual(activeIn(host), ['1', '1']);
-    const { refusals } = host.test.host.refusals.read();
-    assert.deepEqual([...new Set(refusals.map(({ bundle }) => bundle))], ['access']);
-  });
+  it(
+    'is not activated again with the failed release when the other member has no recorded refusal',
+    longCase,
+    async () => {
+      using host = await failingSet(['access']);
+      const { bundles } = await host.test.pull();
+      assert.deepEqual(
+        bundles.map(({ problem }) => [problem?.code, problem?.facts['bundle']]),
+        [
+          ['REMEMBERED_REFUSAL', 'access'],
+          ['REMEMBERED_REFUSAL', 'access'],
+        ],
+      );
+      assert.deepEqual(activeIn(host), ['1', '1']);
+      const { refusals } = host.test.host.refusals.read();
+      assert.deepEqual([...new Set(refusals.map(({ bundle }) => bundle))], ['access']);
+    },
+  );
 
-  it('is rolled back together when a correction fails', async () => {
+  it('is rolled back together when a correction fails', longCase, async () => {
     using host = await failingSet(['access', 'dns']);
     await publish(host, { access: { serial: 4, fixes: 3 }, dns: { serial: 4, fixes: 3 } });
     await crash(host);

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { look as lookForDamage } from '../../kit/host/repair-bench.js';
 
@@ -38,7 +39,7 @@ async function failingHost(): Promise<BakingHost> {
 const codeOf = ({ problems }: CycleResult): string | undefined => problems[0]?.code;
 
 describe('a release that corrects another one', () => {
-  it('does not wait when the other release was rolled back, and ends the gap', async () => {
+  it('does not wait when the other release was rolled back, and ends the gap', longCase, async () => {
     using baking = await failingHost();
     assert.equal(codeOf(await baking.take(4)), 'BAKE_GAP');
     assert.equal((await correct(baking, 5, 3)).outcome, 'activated');
@@ -63,21 +64,29 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled?.['access']?.corrections, undefined);
   });
 
-  it('does not wait for the bake time of the other release, and is not replaced within its own', async () => {
-    using baking = bakingHost(supervisedDriver(['a']));
-    let serial = 1;
-    for (; serial <= 6; serial += 1) {
-      await baking.take(serial);
-      await baking.pass(bakeMs / 2);
-    }
-    assert.equal(codeOf(await baking.take(7)), 'BAKE_GAP');
-    assert.equal((await correct(baking, 8, 6)).outcome, 'activated');
-    assert.equal(codeOf(await baking.take(9)), 'BAKE_GAP', 'a release without a request does not replace it');
-    await baking.pass(bakeMs + 10 * second);
-    assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 8);
-  });
+  it(
+    'does not wait for the bake time of the other release, and is not replaced within its own',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a']));
+      let serial = 1;
+      for (; serial <= 6; serial += 1) {
+        await baking.take(serial);
+        await baking.pass(bakeMs / 2);
+      }
+      assert.equal(codeOf(await baking.take(7)), 'BAKE_GAP');
+      assert.equal((await correct(baking, 8, 6)).outcome, 'activated');
+      assert.equal(
+        codeOf(await baking.take(9)),
+        'BAKE_GAP',
+        'a release without a request does not replace it',
+      );
+      await baking.pass(bakeMs + 10 * second);
+      assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 8);
+    },
+  );
 
-  it('has its full bake time, and is rolled back like an ordinary release', async () => {
+  it('has its full bake time, and is rolled back like an ordinary release', longCase, async () => {
     using baking = await failingHost();
     await correct(baking, 4, 3);
     await crash(baking);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { bakeMs, bakingHost, type SupervisedDriver, supervisedDriver } from '../../kit/host/baking-host.js';
 import type { TestHost } from '../../kit/host/test-host.js';
 
@@ -37,7 +38,7 @@ function dying(driver: SupervisedDriver, test: TestHost, pass: (forMs: number) =
   };
 }
 
-describe('a daemon that dies 20 s after each notification', () => {
+describe('a daemon that dies 20 s after each notification', longCase, () => {
   it('dies a few times in 20 minutes, and not after each restart by its supervisor', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using baking = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { bakeMs, bakingHost, type SupervisedDriver, supervisedDriver } from '../../kit/host/baking-host.js';
 import { confirms } from '../../kit/workers/scripted-driver.js';
@@ -38,13 +39,17 @@ const named = ({ outcome, warnings }: CycleResult) => [
 ];
 
 describe('a process that ends between its notification and the commit', () => {
-  it('is reported by the pull when no supervisor records the cause, and the release stays', async () => {
-    using baking = await endsAtNotification(supervisedDriver(['a'], 'unrecorded'), 'unrecorded');
-    assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 0, 1]]);
-    baking.driver.workers.set('a', confirms);
-    await baking.pass(60 * second);
-    assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
-  });
+  it(
+    'is reported by the pull when no supervisor records the cause, and the release stays',
+    longCase,
+    async () => {
+      using baking = await endsAtNotification(supervisedDriver(['a'], 'unrecorded'), 'unrecorded');
+      assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 0, 1]]);
+      baking.driver.workers.set('a', confirms);
+      await baking.pass(60 * second);
+      assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
+    },
+  );
 
   it('is reported by the pull when it was recorded as abnormal, and the next observation causes a rollback', async () => {
     using baking = await endsAtNotification(supervisedDriver(['a']), 'abnormal');
@@ -54,7 +59,7 @@ describe('a process that ends between its notification and the commit', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('is reported by a rollback too', async () => {
+  it('is reported by a rollback too', longCase, async () => {
     using baking = await endsAtNotification(supervisedDriver(['a'], 'unrecorded'), 'unrecorded');
     await baking.take(2);
     const { result } = await rollBack(baking.test.host, { by: 'anna', signal: new AbortController().signal });
@@ -67,7 +72,7 @@ describe('a process that ends between its notification and the commit', () => {
     assert.deepEqual(named(await baking.take(2)), ['activated', ['WORKER_RESTARTED', 'app/a', 1, 0]]);
   });
 
-  it('is not reported when its supervisor ended it on request', async () => {
+  it('is not reported when its supervisor ended it on request', longCase, async () => {
     using baking = await endsAtNotification(supervisedDriver(['a']), 'clean');
     assert.deepEqual(named(await baking.take(2)), ['activated']);
   });
@@ -77,7 +82,7 @@ describe('a process that ends between its notification and the commit', () => {
 const dyingDaemon = `while :; do sh -c 'trap "sleep 1; kill -9 $$" HUP; echo $$ > "$0.new"; mv "$0.new" "$0"
   while :; do sleep 0.1; done' "$0"; done`;
 
-describe('writ pull with a daemon that dies of its notification and restarts', () => {
+describe('writ pull with a daemon that dies of its notification and restarts', longCase, () => {
   it('reports the worker in its output and in --json, although the successor passes its probe', async () => {
     using host = await installHost();
     const pidFile = host.dir.join('run', 'd.pid');

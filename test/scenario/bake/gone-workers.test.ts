@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withWorkers } from '../../../src/agent/notify/worker-ledger.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { confirms } from '../../kit/workers/scripted-driver.js';
 
@@ -44,25 +45,29 @@ describe('a release within its bake time', () => {
       assert.equal(baking.active(), active);
     });
 
-  it('is rolled back when its worker is dead at most observations, and another process at each of the others', async () => {
-    using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
-    await baking.take(1);
-    await baking.pass(bakeMs + 10 * second);
-    await baking.take(2);
-    await baking.pass(10 * second);
-    for (let crash = 0; crash < 5; crash += 1) {
-      baking.driver.processes.delete('a');
-      leaveSet(baking);
-      await baking.pass(8 * second);
-      if (baking.active() === '1') break;
-      baking.driver.replace('a', 'unrecorded');
-      await baking.pass(2 * second);
-    }
-    assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
-  });
+  it(
+    'is rolled back when its worker is dead at most observations, and another process at each of the others',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      await baking.pass(10 * second);
+      for (let crash = 0; crash < 5; crash += 1) {
+        baking.driver.processes.delete('a');
+        leaveSet(baking);
+        await baking.pass(8 * second);
+        if (baking.active() === '1') break;
+        baking.driver.replace('a', 'unrecorded');
+        await baking.pass(2 * second);
+      }
+      assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
+    },
+  );
 });
 
-describe('a dead worker without further restarts by its supervisor', () => {
+describe('a dead worker without further restarts by its supervisor', longCase, () => {
   it('is reported with the command that starts it, until it runs again', async () => {
     const failure = {
       hasGivenUp: 'yes',

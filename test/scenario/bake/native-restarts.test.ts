@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { membersAre, type Setup, setUp } from '../../kit/workers/native-group.js';
@@ -85,23 +86,27 @@ describe('a worker that connects to the agent', () => {
     ['known', 5],
     ['not known', 8],
   ] as const) {
-    it(`keeps its release when the agent restarts ${restarts} times and its process is ${kind}`, async () => {
-      await using world = nativeWorld();
-      const { baking } = world;
-      const pid = kind === 'known' ? world.startProcess() : unknownPid;
-      await world.connect(pid);
-      await bakeSecond(world);
-      for (let restart = 0; restart < restarts; restart += 1) {
-        await world.restartAgent();
-        await baking.pass(2 * second);
+    it(
+      `keeps its release when the agent restarts ${restarts} times and its process is ${kind}`,
+      longCase,
+      async () => {
+        await using world = nativeWorld();
+        const { baking } = world;
+        const pid = kind === 'known' ? world.startProcess() : unknownPid;
         await world.connect(pid);
-        await baking.pass(4 * second);
-      }
-      assert.deepEqual([world.ends(), baking.active()], [0, '2']);
-      await baking.pass(bakeMs);
-      const { settledReleases } = baking.test.host.ledger.read();
-      assert.deepEqual([settledReleases?.['access']?.[0]?.serial, baking.restores.length], [2, 0]);
-    });
+        await bakeSecond(world);
+        for (let restart = 0; restart < restarts; restart += 1) {
+          await world.restartAgent();
+          await baking.pass(2 * second);
+          await world.connect(pid);
+          await baking.pass(4 * second);
+        }
+        assert.deepEqual([world.ends(), baking.active()], [0, '2']);
+        await baking.pass(bakeMs);
+        const { settledReleases } = baking.test.host.ledger.read();
+        assert.deepEqual([settledReleases?.['access']?.[0]?.serial, baking.restores.length], [2, 0]);
+      },
+    );
   }
 
   it('does not count as dead when the same process connects again to the same agent', async () => {
@@ -116,20 +121,24 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([world.ends(), world.baking.active()], [0, '2']);
   });
 
-  it('causes a rollback when its process is replaced repeatedly, also between two agents', async () => {
-    await using world = nativeWorld();
-    await world.connect(world.startProcess());
-    await bakeSecond(world);
-    await world.restartAgent();
-    await world.connect(world.startProcess());
-    await world.baking.pass(4 * second);
-    assert.equal(world.ends(), 1);
-    for (let times = 0; times < 4; times += 1) {
+  it(
+    'causes a rollback when its process is replaced repeatedly, also between two agents',
+    longCase,
+    async () => {
+      await using world = nativeWorld();
+      await world.connect(world.startProcess());
+      await bakeSecond(world);
+      await world.restartAgent();
       await world.connect(world.startProcess());
       await world.baking.pass(4 * second);
-    }
-    assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
-  });
+      assert.equal(world.ends(), 1);
+      for (let times = 0; times < 4; times += 1) {
+        await world.connect(world.startProcess());
+        await world.baking.pass(4 * second);
+      }
+      assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
+    },
+  );
 
   it('causes a rollback when its process is replaced four times, each after its notification', async () => {
     const driver = Object.assign(supervisedDriver(['a'], 'unrecorded'), { mayComeForMs: () => 0 });
@@ -146,7 +155,7 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
   });
 
-  it('causes a rollback when it reconnects repeatedly and its process is unknown', async () => {
+  it('causes a rollback when it reconnects repeatedly and its process is unknown', longCase, async () => {
     await using world = nativeWorld();
     await world.connect(unknownPid);
     await bakeSecond(world);

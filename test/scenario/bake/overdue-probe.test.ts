@@ -15,6 +15,7 @@ import {
 } from '../../../src/agent/notify/repeat-probe.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import type { TestHostOptions } from '../../kit/host/test-host.js';
@@ -89,13 +90,13 @@ describe('a probe that times out', () => {
     assert.equal((await scene.ask())?.isOverdue, false, 'it is dead');
   });
 
-  it('is not overdue when it answers "not now"', async () => {
+  it('is not overdue when it answers "not now"', longCase, async () => {
     using scene = await onTwo(60 * second);
     scene.setProbe('exit 75');
     assert.equal((await scene.ask())?.isOverdue, false);
   });
 
-  it('is only a finding after the bake time', async () => {
+  it('is only a finding after the bake time', longCase, async () => {
     using scene = await onTwo();
     await scene.host.pass(bakeMs + 4 * second);
     scene.setProbe('sleep 30');
@@ -103,7 +104,7 @@ describe('a probe that times out', () => {
   });
 });
 
-describe('a release with a silent probe', () => {
+describe('a release with a silent probe', longCase, () => {
   it('settles unobserved, because silence is neither a failure nor a confirmation', async () => {
     using scene = await onTwo();
     const settled = () => scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
@@ -149,7 +150,7 @@ describe('a release with an overdue probe', () => {
     assert.equal(scene.host.restores[0]?.result.problems[0]?.facts['cause'], 'PROBE_FAILED');
   });
 
-  it('stays when the probe passes in between, or when no process can answer it', async () => {
+  it('stays when the probe passes in between, or when no process can answer it', longCase, async () => {
     using scene = await onTwo();
     await scene.answerProbe(5, timedOut, true);
     await scene.answerProbe(1, right, false);
@@ -160,7 +161,7 @@ describe('a release with an overdue probe', () => {
   });
 });
 
-describe('a worker with a failing probe, in a release that an operator keeps', () => {
+describe('a worker with a failing probe, in a release that an operator keeps', longCase, () => {
   it('is notified again a minute after its last notification', async () => {
     using scene = await onTwo();
     scene.setProbe('exit 1');

@@ -13,6 +13,7 @@ import { sealed, unsealed } from '../../../src/agent/state/sealed-json.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { BakeStatus } from '../../../src/core/status/status.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 import { serveDirectory } from '../../kit/net/serve-repository.js';
@@ -31,7 +32,7 @@ describe('writ pull --settled', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('waits until the agent has observed the bake time, and exits 0', async () => {
+  it('waits until the agent has observed the bake time, and exits 0', longCase, async () => {
     using host = bakingFor(installed, '3s');
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
@@ -52,7 +53,7 @@ describe('writ pull --settled', () => {
     assert.match((await host.writ('history')).stdout, /settled: dns-edge 2/);
   });
 
-  it('exits 8 when its deadline is earlier', async () => {
+  it('exits 8 when its deadline is earlier', longCase, async () => {
     using host = bakingFor(installed, '1h');
     const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
     const { outcome, releases } = jsonOf(run);
@@ -312,7 +313,7 @@ describe('an observation without an agent', () => {
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but its bake time was not observed$/m);
   });
 
-  it('rolls back a release when its worker is replaced repeatedly', async () => {
+  it('rolls back a release when its worker is replaced repeatedly', longCase, async () => {
     using host = await installHost();
     const pidFile = host.dir.join('run', 'd.pid');
     const worker = { name: 'd', uses: ['dns-edge'], reset: { signal: 'HUP', pidFile } };

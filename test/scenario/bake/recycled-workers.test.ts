@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
 const second = 1000;
@@ -22,22 +23,26 @@ describe('a worker with processes that exit every few seconds', () => {
     assert.equal(await host.observe(), 60 * second);
   });
 
-  it('keeps a release, which settles, when they exited at a similar rate before the swap', async () => {
-    const driver = supervisedDriver(['a'], 'unrecorded');
-    using host = bakingHost(driver);
-    const recycle = async (times: number, everyMs: number): Promise<void> => {
-      for (let count = 0; count < times; count += 1) {
-        await host.live(everyMs);
-        driver.replace('a');
-      }
-    };
-    await host.take(1);
-    await host.pass(bakeMs + 10 * second);
-    await recycle(30, 24 * second);
-    await host.take(2);
-    await recycle(80, 16 * second);
-    assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
-  });
+  it(
+    'keeps a release, which settles, when they exited at a similar rate before the swap',
+    longCase,
+    async () => {
+      const driver = supervisedDriver(['a'], 'unrecorded');
+      using host = bakingHost(driver);
+      const recycle = async (times: number, everyMs: number): Promise<void> => {
+        for (let count = 0; count < times; count += 1) {
+          await host.live(everyMs);
+          driver.replace('a');
+        }
+      };
+      await host.take(1);
+      await host.pass(bakeMs + 10 * second);
+      await recycle(30, 24 * second);
+      await host.take(2);
+      await recycle(80, 16 * second);
+      assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
+    },
+  );
 
   it('is notified again, also where its members are read before its processes are observed, until a release settles', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
@@ -86,7 +91,7 @@ describe('a worker with processes that exit every few seconds', () => {
     assert.deepEqual([host.active(), host.restores.length, settledSerial(host)], ['2', 0, 2]);
   });
 
-  it('causes a rollback when they exit at more than twice the rate', async () => {
+  it('causes a rollback when they exit at more than twice the rate', longCase, async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using host = bakingHost(driver);
     await host.take(1);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleInTurn, settleNow } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import {
   type BakingHost,
   bakingHost,
@@ -49,7 +50,7 @@ describe('observed time', () => {
     );
   });
 
-  it('passes when some worker of the group used the release throughout each interval', async () => {
+  it('passes when some worker of the group used the release throughout each interval', longCase, async () => {
     const timeOf = async (replaced: readonly string[][]): Promise<number> =>
       (await observe(['a', 'b'], replaced)).observedMs;
     assert.ok((await timeOf([['a']])) >= bakeMs);
@@ -57,7 +58,7 @@ describe('observed time', () => {
     assert.ok((await timeOf([['a', 'b']])) < 30 * second);
   });
 
-  it('does not settle a release while a worker of the group is replaced continuously', async () => {
+  it('does not settle a release while a worker of the group is replaced continuously', longCase, async () => {
     assert.equal((await observe(['a', 'b'], [[]])).isSettled, true);
     assert.equal((await observe(['a', 'b'], [['a']])).isSettled, false);
   });

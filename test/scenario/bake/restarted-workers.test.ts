@@ -2,6 +2,7 @@
 // notification settles no release.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import {
   type BakingHost,
   bakeMs,
@@ -67,25 +68,33 @@ describe('a worker that a person restarts twice within a bake time', () => {
     assert.equal(scene.settled()?.serial, 1);
   });
 
-  it('stops its bake time until its third process is notified', async () => {
+  it('stops its bake time until its third process is notified', longCase, async () => {
     using scene = await onTwo();
     await assertNoTimePasses(scene);
     await scene.host.live(bakeMs);
     assert.deepEqual([scene.settled()?.serial, scene.settled()?.isObserved], [2, true]);
   });
 
-  it('settles the release a third of the bake time after a replacement just before its end', async () => {
-    using scene = await onTwo();
-    const { host, driver } = scene;
-    await scene.host.live(bakeMs - 24 * second);
-    driver.replace('a');
-    await host.pass(60 * second);
-    assert.equal(scene.settled()?.serial, 1, 'the successor is not notified yet');
-    await scene.host.live(120 * second);
-    assert.equal(scene.settled()?.serial, 1, 'its successor has run for less than a third of the bake time');
-    await scene.host.live(30 * second);
-    assert.deepEqual([scene.settled()?.serial, scene.settled()?.isObserved], [2, true]);
-  });
+  it(
+    'settles the release a third of the bake time after a replacement just before its end',
+    longCase,
+    async () => {
+      using scene = await onTwo();
+      const { host, driver } = scene;
+      await scene.host.live(bakeMs - 24 * second);
+      driver.replace('a');
+      await host.pass(60 * second);
+      assert.equal(scene.settled()?.serial, 1, 'the successor is not notified yet');
+      await scene.host.live(120 * second);
+      assert.equal(
+        scene.settled()?.serial,
+        1,
+        'its successor has run for less than a third of the bake time',
+      );
+      await scene.host.live(30 * second);
+      assert.deepEqual([scene.settled()?.serial, scene.settled()?.isObserved], [2, true]);
+    },
+  );
 });
 
 describe('a group of two workers in a bake time', () => {

@@ -1,6 +1,7 @@
 // A worker that loaded a release and then stopped: the bake time of the release stops until a worker uses it again.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 
@@ -55,7 +56,7 @@ describe('a release with a worker that stops after its load', () => {
     assert.deepEqual([scene.bake().serial, host.active()], [undefined, '2']);
   });
 
-  it('is rolled back when the worker crashes after its start', async () => {
+  it('is rolled back when the worker crashes after its start', longCase, async () => {
     using scene = await onTwo(1);
     scene.stop();
     await scene.host.pass(2 * bakeMs);
@@ -66,7 +67,7 @@ describe('a release with a worker that stops after its load', () => {
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['1', 1]);
   });
 
-  it('does not settle in a group that may be empty and has a member', async () => {
+  it('does not settle in a group that may be empty and has a member', longCase, async () => {
     using scene = await onTwo(0);
     scene.stop();
     await scene.host.pass(4 * bakeMs);
@@ -86,18 +87,22 @@ describe('a release with a worker that stops after its load', () => {
     assert.equal(scene.bake().serial, undefined);
   });
 
-  it('counts only the time until the stop, also without a recorded observation in between', async () => {
-    using scene = await onTwo(1);
-    await scene.host.pass(16 * second);
-    scene.stop();
-    await scene.host.pass(2 * second);
-    scene.start();
-    await scene.host.live(64 * second);
-    const { observedMs = 0 } = scene.bake();
-    const observedAtMs = 92 * second;
-    assert.ok(
-      observedMs <= observedAtMs - 4 * second && observedMs >= observedAtMs - 40 * second,
-      `${observedMs} ms`,
-    );
-  });
+  it(
+    'counts only the time until the stop, also without a recorded observation in between',
+    longCase,
+    async () => {
+      using scene = await onTwo(1);
+      await scene.host.pass(16 * second);
+      scene.stop();
+      await scene.host.pass(2 * second);
+      scene.start();
+      await scene.host.live(64 * second);
+      const { observedMs = 0 } = scene.bake();
+      const observedAtMs = 92 * second;
+      assert.ok(
+        observedMs <= observedAtMs - 4 * second && observedMs >= observedAtMs - 40 * second,
+        `${observedMs} ms`,
+      );
+    },
+  );
 });

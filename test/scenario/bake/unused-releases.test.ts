@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import { confirms, unreachable } from '../../kit/workers/scripted-driver.js';
@@ -69,7 +70,7 @@ describe('a release that no worker uses', () => {
     assert.equal(await host.observe(), 60 * second, 'settled');
   });
 
-  it('does not settle when its group never had a member', async () => {
+  it('does not settle when its group never had a member', longCase, async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 1 };
     using host = bakingHost(supervisedDriver([]), { groups: { app: { config: { reset } } } });
     await host.take(1);

@@ -10,6 +10,7 @@ import { probeGapMs } from '../../../src/agent/settled/probe-gap-rules.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import type { BundleStatus } from '../../../src/core/status/bundle-status.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 
@@ -70,7 +71,7 @@ describe('a member of a set after its own bake time', () => {
     assert.match(problem?.message ?? '', /^dns 2 failed .* app\/a ended abnormally once/);
   });
 
-  it('is rolled back with the set when its probe fails six times', async () => {
+  it('is rolled back with the set when its probe fails six times', longCase, async () => {
     using host = await waitingMember();
     const { test } = host;
     const [group] = test.host.groups;
@@ -91,7 +92,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(activeIn(host), ['1', '1']);
   });
 
-  it('is rolled back with the set after a restart of the agent', async () => {
+  it('is rolled back with the set after a restart of the agent', longCase, async () => {
     using host = await waitingMember();
     const { test } = host;
     const reopened = test.reopen();
@@ -115,7 +116,7 @@ describe('a member of a set after its own bake time', () => {
     assert.equal(reopened.ledger.read().bakes, undefined);
   });
 
-  it('prevents the settling of the set while its worker is stopped', async () => {
+  it('prevents the settling of the set while its worker is stopped', longCase, async () => {
     let isStopped = false;
     const liveness = async () => (isStopped ? ('dead' as const) : ('alive' as const));
     using host = await waitingMember(hostWithSet(Object.assign(supervisedDriver(['a']), { liveness })));
@@ -172,7 +173,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual([state, ends], ['baking', [{ worker: 'app/a', abnormal: 0, unexplained: 1 }]]);
   });
 
-  it('never settles when a newer release of its bundle becomes active first', async () => {
+  it('never settles when a newer release of its bundle becomes active first', longCase, async () => {
     using host = await waitingMember();
     await take(host, { dns: 3 });
     await host.pass(bakeMs - 10 * second);
@@ -181,7 +182,7 @@ describe('a member of a set after its own bake time', () => {
     assert.deepEqual(settledIn(host), ['access 2', 'access 1', 'dns 3', 'dns 1']);
   });
 
-  it('never settles when an operator rolls the set back', async () => {
+  it('never settles when an operator rolls the set back', longCase, async () => {
     using host = await waitingMember();
     const { signal } = new AbortController();
     await rollBack(host.test.host, { by: 'anna', signal });

@@ -8,6 +8,7 @@ import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js'
 import { listTrees } from '../../../src/agent/generations/generations.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import { WritError } from '../../../src/core/errors.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { looksBelow } from '../../kit/disk/count-looks.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
@@ -78,14 +79,18 @@ describe('a withdrawn release with a refused successor', () => {
     assert.equal(looks.filter((path) => path === file).length, 1, looks.join());
   });
 
-  it('is replaced at the next cycle when the first cycle ran in a version without exit rollbacks', async () => {
-    using host = await onTwo();
-    await offerThree(host);
-    await host.test.pull();
-    assert.deepEqual(await exited(host), ['rejected', 'activated', '1']);
-  });
+  it(
+    'is replaced at the next cycle when the first cycle ran in a version without exit rollbacks',
+    longCase,
+    async () => {
+      using host = await onTwo();
+      await offerThree(host);
+      await host.test.pull();
+      assert.deepEqual(await exited(host), ['rejected', 'activated', '1']);
+    },
+  );
 
-  it('is replaced when an operator holds the successor', async () => {
+  it('is replaced when an operator holds the successor', longCase, async () => {
     using host = await onTwo();
     await host.take(3);
     await rollBack(host.test.host, { by: 'anna', signal });
@@ -94,7 +99,7 @@ describe('a withdrawn release with a refused successor', () => {
     assert.deepEqual(await exited(host), ['deferred', 'activated', '1']);
   });
 
-  it('stays when an operator activated it by force after its withdrawal', async () => {
+  it('stays when an operator activated it by force after its withdrawal', longCase, async () => {
     using host = await onTwo();
     await host.take(3);
     await host.test.publish('access', { f: '3' }, { serial: 3, withdrawn: [2] });
@@ -104,7 +109,7 @@ describe('a withdrawn release with a refused successor', () => {
     assert.deepEqual(await exited(host), ['deferred', undefined, '2']);
   });
 
-  it('stays in a pause, in a block, and when no older release is allowed', async () => {
+  it('stays in a pause, in a block, and when no older release is allowed', longCase, async () => {
     using paused = await onTwo();
     await offerThree(paused);
     pause(paused.test.host, { by: 'anna', reason: 'fair' });
@@ -121,7 +126,7 @@ describe('a withdrawn release with a refused successor', () => {
     assert.deepEqual(await exited(without), ['rolled-back', undefined, '2']);
   });
 
-  it('stays while only the download of the successor fails', async () => {
+  it('stays while only the download of the successor fails', longCase, async () => {
     let isAway = false;
     using host = await onTwo({
       source: (source) => ({
@@ -161,7 +166,7 @@ describe('a withdrawn release with a refused successor', () => {
 });
 
 describe('a withdrawn release with a refused older offer', () => {
-  it('is replaced by an older settled release', async () => {
+  it('is replaced by an older settled release', longCase, async () => {
     using host = await onTwo();
     await host.take(3);
     await host.pass(bakeMs + 70 * second);

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import { founded, hostOf, isGolden, json, mail, publish, rootOn, writ } from './ceremony-by-mail.js';
 
-describe('a lost key', () => {
+describe('a lost key', longCase, () => {
   it('is replaced by the two who still have theirs', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -34,7 +35,7 @@ describe('a lost key', () => {
   });
 });
 
-describe('a new key of a person who keeps signing', () => {
+describe('a new key of a person who keeps signing', longCase, () => {
   it('is told from the old one where a signature is missing, as both have the name of the person', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -57,7 +58,7 @@ describe('a new key of a person who keeps signing', () => {
   });
 });
 
-describe('a stolen online key', () => {
+describe('a stolen online key', longCase, () => {
   it('is replaced; hosts refuse what the thief signs, and the server goes on with the new ones', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -96,7 +97,7 @@ describe('a stolen online key', () => {
   });
 });
 
-describe('a stolen targets key', () => {
+describe('a stolen targets key', longCase, () => {
   it('is replaced after a person has seen what the new key signs; the old one publishes nothing more', async () => {
     using dir = tempDir();
     await founded(dir);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { makeOpensslKey } from '../../kit/programs/openssl-keys.js';
@@ -54,7 +55,7 @@ describe('three people who share only mailed files', () => {
     assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 2);
   });
 
-  it('go on next year from the root that each of them was given at the beginning', async () => {
+  it('go on next year from the root that each of them was given at the beginning', longCase, async () => {
     using dir = tempDir();
     await founded(dir);
     const host = hostOf(dir);
@@ -73,7 +74,7 @@ describe('three people who share only mailed files', () => {
     }
   });
 
-  it('put copies together that they signed side by side', async () => {
+  it('put copies together that they signed side by side', longCase, async () => {
     using dir = tempDir();
     await founded(dir);
     const made = await json(dir, 'anna', 'root', 'threshold', '3', '--repository', '../repo', '--yes');
@@ -93,7 +94,7 @@ describe('three people who share only mailed files', () => {
   });
 });
 
-describe('a proposal that was swapped in the mail', () => {
+describe('a proposal that was swapped in the mail', longCase, () => {
   it('is caught by the code, and gets no signature', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -129,7 +130,7 @@ describe('a proposal that was swapped in the mail', () => {
   });
 });
 
-describe('a key under a passphrase', () => {
+describe('a key under a passphrase', longCase, () => {
   it('signs when it is opened, after the code; a wrong one leaves the file as it was', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -153,7 +154,7 @@ describe('a key under a passphrase', () => {
   });
 });
 
-describe('a person at a terminal', needs('script', 'bsdutils'), () => {
+describe('a person at a terminal', { ...needs('script', 'bsdutils'), ...longCase }, () => {
   it('is shown what changes before the code is asked, and signs only with the right one', async () => {
     using dir = tempDir();
     await founded(dir);
@@ -175,7 +176,7 @@ describe('a person at a terminal', needs('script', 'bsdutils'), () => {
   });
 });
 
-describe('keys of devices', needs('openssl', 'openssl'), () => {
+describe('keys of devices', { ...needs('openssl', 'openssl'), ...longCase }, () => {
   it('of three kinds are a root, and sign the next one', async () => {
     using dir = tempDir();
     await founded(dir);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { historyEntries, statusReport } from '../../kit/cli/status-reports.js';
@@ -113,7 +114,7 @@ describe('writ config show of a proxy', () => {
   });
 });
 
-describe('a user without the right to connect to the agent', () => {
+describe('a user without the right to connect to the agent', longCase, () => {
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
   it('receives the command with sudo and --config to paste', asRoot, async () => {
     using dir = tempDir();

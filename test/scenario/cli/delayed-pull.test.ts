@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 
 const app = { name: 'app', uses: ['dns-edge'], load: { run: ['true'] } };
@@ -16,16 +17,20 @@ describe('writ pull of a release with an activation delay, without an agent', ()
   });
   after(() => installed[Symbol.dispose]());
 
-  it('waits until the activation delay ends and activates the release; the history has both cycles', async () => {
-    using host = copyHost(installed);
-    host.configure({ workers: [{ ...app, settle: '1s' }] });
-    const run = await host.writ('pull');
-    assert.equal(run.exitCode, 0, run.stdout);
-    assert.match(run.stdout, /^ACTIVATED/);
-    assert.equal(activeText(host), 'version 2\n');
-    const history = await host.writ('history', '--json');
-    assert.match(history.stdout, /"outcome":"activated".*"outcome":"deferred"/s);
-  });
+  it(
+    'waits until the activation delay ends and activates the release; the history has both cycles',
+    longCase,
+    async () => {
+      using host = copyHost(installed);
+      host.configure({ workers: [{ ...app, settle: '1s' }] });
+      const run = await host.writ('pull');
+      assert.equal(run.exitCode, 0, run.stdout);
+      assert.match(run.stdout, /^ACTIVATED/);
+      assert.equal(activeText(host), 'version 2\n');
+      const history = await host.writ('history', '--json');
+      assert.match(history.stdout, /"outcome":"activated".*"outcome":"deferred"/s);
+    },
+  );
 
   it('exits 8 without a wait for a longer delay, with its end and a hint to pull again', async () => {
     using host = copyHost(installed);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
 import { directoryState } from '../../kit/assert/directory-state.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { httpFixture } from '../../kit/net/http-fixture.js';
@@ -28,7 +29,7 @@ async function siteWithTwo(dir: TempDir): Promise<WritSite> {
 const leftovers = (): string[] => fs.readdirSync(tmpdir()).filter((name) => name.startsWith('writ-diff-'));
 
 describe('writ diff', () => {
-  it('compares retained generations without a server', async () => {
+  it('compares retained generations without a server', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.rmSync(site.repository.directory, { recursive: true });
@@ -61,7 +62,7 @@ describe('writ diff', () => {
     assert.match(stdout, /^DIFFERENT {2}generation 2 -> 1: /);
   });
 
-  it('exits 2, never 1, when it cannot compare', async () => {
+  it('exits 2, never 1, when it cannot compare', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     for (const args of [['7'], ['one'], ['1', '--server']]) {
@@ -86,7 +87,7 @@ describe('writ diff', () => {
     assert.deepEqual([exitCode, JSON.parse(stdout).code], [130, 'INTERRUPTED']);
   });
 
-  it('prints what the server would change while an agent runs, and changes nothing', async () => {
+  it('prints what the server would change while an agent runs, and changes nothing', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     await using _agent = await site.agent();
@@ -111,7 +112,7 @@ describe('writ diff', () => {
     assert.deepEqual(leftovers(), []);
   });
 
-  it('downloads no archive of a release that this host has', async () => {
+  it('downloads no archive of a release that this host has', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.rmSync(join(site.repository.directory, 'targets'), { recursive: true });
@@ -119,7 +120,7 @@ describe('writ diff', () => {
     assert.deepEqual([outcome, bundles], ['same', []]);
   });
 
-  it('escapes control characters of files', async () => {
+  it('escapes control characters of files', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     await site.repository.publish({ ...zone(2), 'block.rpz': '; zone\nversion \u001b[2Jx\u202e\u0007\n' });
@@ -128,7 +129,7 @@ describe('writ diff', () => {
     assert.ok(!stdout.includes('\u001b'));
   });
 
-  it('prints no content of a file that is damaged on disk', async () => {
+  it('prints no content of a file that is damaged on disk', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
     fs.writeFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), '; zone\nversion X\n');

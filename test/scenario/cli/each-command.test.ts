@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commands as table } from '../../../src/cli/run.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { prepareWalk, walkedCommands } from '../../kit/cli/command-walk.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
@@ -11,7 +12,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 /** These run until a signal, and have tests of their own. */
 const longRunning = ['agent', 'serve', 'fleet serve'];
 
-describe('the program', () => {
+describe('the program', longCase, () => {
   it('runs each command and exits with the expected outcome', async () => {
     using dir = tempDir();
     prepareWalk(dir);

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { topicNames } from '../../../src/cli/console/help-topics.js';
 import { exitCodeOfKind } from '../../../src/core/errors.js';
 import { matchesFile } from '../../kit/assert/golden.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { statusReport } from '../../kit/cli/status-reports.js';
@@ -69,7 +70,7 @@ const fleetCommands = ['serve', 'token', 'status', 'hosts', 'host', 'history', '
 );
 
 describe('the help', () => {
-  it('has two examples, a usage and exit codes for every command', async () => {
+  it('has two examples, a usage and exit codes for every command', longCase, async () => {
     const commands = await commandsBelow([]);
     const known = [...agentCommands, ...publisherCommands, ...ceremonyCommands, ...fleetCommands];
     assert.deepEqual(
@@ -142,7 +143,7 @@ describe('a topic of the help', () => {
   });
 });
 
-describe('the imports', () => {
+describe('the imports', longCase, () => {
   it('of `writ status` contain the parser, YAML and a socket, and no code for the network, schemas, archives or keys', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');

@@ -1,6 +1,7 @@
 // Passphrases typed at a terminal: not echoed, twice for new keys, and three attempts for an existing key.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -16,7 +17,7 @@ function publishArgs(dir: TempDir): string[] {
   return ['publish', writeTree(dir.join('source'), { a: '1' }), ...placesIn(dir), '--bundle', 'access'];
 }
 
-describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
+describe('a passphrase at the terminal', { ...needs('script', 'bsdutils'), ...longCase }, () => {
   it('is typed twice for new keys, is never on the screen, and unlocks them later', async () => {
     using dir = tempDir();
     const init = await writOnTerminal(

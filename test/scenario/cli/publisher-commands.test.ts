@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { takeLock } from '../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
@@ -34,7 +35,7 @@ describe('writ init', () => {
     assert.ok(fs.existsSync(dir.join('repo', 'metadata', '1.root.json')));
   });
 
-  it('encrypts the keys with the passphrase of a file, and publish unlocks them', async () => {
+  it('encrypts the keys with the passphrase of a file, and publish unlocks them', longCase, async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('phrase'), 'correct horse\n');
     const small = ['--root-keys', '1', '--root-threshold', '1', '--yes'];
@@ -148,33 +149,47 @@ describe('writ publish --requires', () => {
     }
   });
 
-  it('stays with its release when a promotion or a withdrawal points another channel to it', async () => {
-    using dir = tempDir();
-    madeHere(dir);
-    const requiresOf = async (channel: string) => {
-      const found = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as {
-        channel: string;
-        serial: number;
-        requires?: string[];
-      }[];
-      const { serial, requires } = found.find((one) => one.channel === channel) ?? {};
-      return [serial, requires];
-    };
-    writeTree(dir.join('source'), v1);
-    await publish(dir, '--channel', 'canary', '--requires', 'waves-1');
-    writeTree(dir.join('source'), v2);
-    const promote = await writ(
-      ...([dir, 'promote', ...places, '--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable'] as const),
-    );
-    assert.equal(promote.exitCode, 0, promote.stderr);
-    assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
-    await publish(dir);
-    assert.deepEqual(await requiresOf('stable'), [2, undefined]);
-    const back = ['--bundle', 'dns-edge', '--serial', '2', '--channel', 'stable'];
-    const withdraw = await writ(dir, 'withdraw', ...places, ...back);
-    assert.equal(withdraw.exitCode, 0, withdraw.stderr);
-    assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
-  });
+  it(
+    'stays with its release when a promotion or a withdrawal points another channel to it',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      madeHere(dir);
+      const requiresOf = async (channel: string) => {
+        const found = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as {
+          channel: string;
+          serial: number;
+          requires?: string[];
+        }[];
+        const { serial, requires } = found.find((one) => one.channel === channel) ?? {};
+        return [serial, requires];
+      };
+      writeTree(dir.join('source'), v1);
+      await publish(dir, '--channel', 'canary', '--requires', 'waves-1');
+      writeTree(dir.join('source'), v2);
+      const promote = await writ(
+        ...([
+          dir,
+          'promote',
+          ...places,
+          '--bundle',
+          'dns-edge',
+          '--from',
+          'canary',
+          '--to',
+          'stable',
+        ] as const),
+      );
+      assert.equal(promote.exitCode, 0, promote.stderr);
+      assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
+      await publish(dir);
+      assert.deepEqual(await requiresOf('stable'), [2, undefined]);
+      const back = ['--bundle', 'dns-edge', '--serial', '2', '--channel', 'stable'];
+      const withdraw = await writ(dir, 'withdraw', ...places, ...back);
+      assert.equal(withdraw.exitCode, 0, withdraw.stderr);
+      assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
+    },
+  );
 });
 
 describe('writ publish', () => {
@@ -241,7 +256,7 @@ describe('writ publish', () => {
     assert.deepEqual(excluded, ['.env', 'd.bak']);
   });
 
-  it('writes its complete result to a pipe, also one that is larger than the pipe', async () => {
+  it('writes its complete result to a pipe, also one that is larger than the pipe', longCase, async () => {
     using dir = tempDir();
     await madeHere(dir).publish(v1);
     const names = Array.from({ length: 9000 }, (_, index) =>
@@ -318,7 +333,7 @@ describe('writ publish', () => {
   });
 });
 
-describe('a publish while another process has the lock', () => {
+describe('a publish while another process has the lock', longCase, () => {
   it('waits for the lock as long as --lock-wait allows, and names the flag after a timeout', async () => {
     using dir = tempDir();
     madeHere(dir);
@@ -339,7 +354,7 @@ describe('a publish while another process has the lock', () => {
   });
 });
 
-describe('a publish that waits for the lock', () => {
+describe('a publish that waits for the lock', longCase, () => {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { directoryState } from '../../kit/assert/directory-state.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { writProgram } from '../../kit/cli/writ-program.js';
 import { leaveStaleSocket } from '../../kit/disk/stale-socket.js';
@@ -21,7 +22,7 @@ after(() => installed[Symbol.dispose]());
 const escapeCharacter = '\u001b';
 const policyFile = ({ paths }: InstalledHost): string => join(paths.current, 'dns-edge', 'block.rpz');
 
-describe('writ pull without an agent', () => {
+describe('writ pull without an agent', longCase, () => {
   it('prints its result on stdout and one line for each step on stderr, without an escape sequence', async () => {
     using host = copyHost(installed);
     const run = await host.writ('pull');
@@ -154,7 +155,7 @@ const pullCases: Readonly<Record<string, PullCase>> = {
   },
 };
 
-describe('the exit code and the last block of writ pull', () => {
+describe('the exit code and the last block of writ pull', longCase, () => {
   for (const [name, expected] of Object.entries(pullCases)) {
     it(`are ${expected.exit} and ${expected.outcome} for ${name}`, async () => {
       for (const json of [[], ['--json']]) {
@@ -181,7 +182,7 @@ describe('the exit code and the last block of writ pull', () => {
   }
 });
 
-describe('an invalid command line', () => {
+describe('an invalid command line', longCase, () => {
   it('exits 2, with the likely command as a hint on stderr', async () => {
     const run = await runWrit(['pul']);
     assert.deepEqual([run.exitCode, run.stdout], [2, '']);
@@ -198,7 +199,7 @@ describe('an invalid command line', () => {
   });
 });
 
-describe('writ pull on a terminal', needs('script', 'bsdutils'), () => {
+describe('writ pull on a terminal', { ...needs('script', 'bsdutils'), ...longCase }, () => {
   const pullOnTerminal = (host: InstalledHost, env: Readonly<Record<string, string>>): string => {
     const command = [process.execPath, writProgram, 'pull', '--config', host.config].join(' ');
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {

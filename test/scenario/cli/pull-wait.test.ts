@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 
@@ -26,7 +27,7 @@ const waitArgs = (host: InstalledHost, time: string): string[] => [
   ...['pull', '--wait', time, '--config', host.config],
 ];
 
-describe('writ pull --wait', () => {
+describe('writ pull --wait', longCase, () => {
   it('retries without an agent until the repository exists', async () => {
     using host = newHost();
     renameSync(host.repository, hiddenPath(host));

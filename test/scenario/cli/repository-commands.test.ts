@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -133,7 +134,7 @@ describe('writ refresh', () => {
 });
 
 describe('writ publish --fixes', () => {
-  it('signs the fixed serial, which inspect and the log print', async () => {
+  it('signs the fixed serial, which inspect and the log print', longCase, async () => {
     using dir = tempDir();
     madeHere(dir);
     await publish(dir, 'one\n');

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { quietPolls } from '../../kit/agent/quiet-polls.js';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -14,7 +15,7 @@ const objects = (text: string): Record<string, unknown>[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-describe('writ status --watch', () => {
+describe('writ status --watch', longCase, () => {
   it('prints one line for each change into a pipe, and reports the end of the agent', async () => {
     using dir = tempDir();
     const site = writSite(dir);

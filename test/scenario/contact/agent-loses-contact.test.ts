@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { serveDirectory } from '../../kit/net/serve-repository.js';
 
-describe('an agent', () => {
+describe('an agent', longCase, () => {
   it('rolls a release back when its server is silent, and reports the wait for contact', async () => {
     using dir = tempDir();
     const site = agentSite(dir);

@@ -6,6 +6,7 @@ import { statusReport } from '../../../src/agent/report/status-report.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { lostContactErrors } from '../../../src/agent/settled/contact-rules.js';
 import type { Host } from '../../../src/agent/state/host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { bakeMs } from '../../kit/host/baking-host.js';
 import { type ContactHost, contactHost, firstSettledMs } from '../../kit/host/contact-host.js';
 
@@ -43,7 +44,7 @@ describe('a pause', () => {
 });
 
 describe('a release that lost contact', () => {
-  it('is reported with its next state', async () => {
+  it('is reported with its next state', longCase, async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -74,7 +75,7 @@ describe('a release that lost contact', () => {
     assert.equal(contact.active(), '2');
   });
 
-  it('is not activated again when it was withdrawn meanwhile', async () => {
+  it('is not activated again when it was withdrawn meanwhile', longCase, async () => {
     using contact = await hostWithoutServer();
     await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
     contact.isReached = () => true;
@@ -82,15 +83,19 @@ describe('a release that lost contact', () => {
     assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
   });
 
-  it('is not activated again from its retained copy when the host knows of its withdrawal', async () => {
-    using contact = await hostWithoutServer();
-    await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
-    await contact.test.pull();
-    await contact.wait(30 * minute);
-    assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
-  });
+  it(
+    'is not activated again from its retained copy when the host knows of its withdrawal',
+    longCase,
+    async () => {
+      using contact = await hostWithoutServer();
+      await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
+      await contact.test.pull();
+      await contact.wait(30 * minute);
+      assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
+    },
+  );
 
-  it('is replaced by a newer release as soon as it is at fault', async () => {
+  it('is replaced by a newer release as soon as it is at fault', longCase, async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -99,7 +104,7 @@ describe('a release that lost contact', () => {
     assert.equal(contact.active(), '3');
   });
 
-  it('is replaced by a newer release at the first contact', async () => {
+  it('is replaced by a newer release at the first contact', longCase, async () => {
     using contact = await hostWithoutServer();
     await contact.test.publish('access', { f: '3' }, { serial: 3 });
     contact.isReached = () => true;
@@ -108,7 +113,7 @@ describe('a release that lost contact', () => {
     assert.equal(contact.test.host.ledger.read().lostContacts, undefined);
   });
 
-  it('stays active when an operator keeps it without a bake time', async () => {
+  it('stays active when an operator keeps it without a bake time', longCase, async () => {
     using contact = await contactHost();
     await contact.test.publish('access', { f: '2' }, { serial: 2 });
     const result = await contact.test.pull({ force: 'yes' });
@@ -118,7 +123,7 @@ describe('a release that lost contact', () => {
     assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
   });
 
-  it('is activated again by a forced pull in spite of the verdict, and fails again', async () => {
+  it('is activated again by a forced pull in spite of the verdict, and fails again', longCase, async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
@@ -144,7 +149,7 @@ describe('a first policy', () => {
   });
 });
 
-describe('a set of bundles', () => {
+describe('a set of bundles', longCase, () => {
   it('is rolled back and held together, and names the server of its member', async () => {
     const bake = { forMs: bakeMs, restarts: 2 };
     using contact = await contactHost({
@@ -182,7 +187,7 @@ describe('a set of bundles', () => {
   });
 });
 
-describe('a restart of the agent while the server is unreachable', () => {
+describe('a restart of the agent while the server is unreachable', longCase, () => {
   it('keeps the time of the next activation and the number of earlier ones', async () => {
     using contact = await hostWithoutServer();
     for (let rounds = 0; rounds < 3; rounds += 1) await contact.wait(3 * minute, contact.restart());

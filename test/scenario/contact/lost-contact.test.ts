@@ -1,6 +1,7 @@
 // The server becomes unreachable after a release: the host rolls it back, and holds or retries it depending on the server.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { contactHost } from '../../kit/host/contact-host.js';
 
 const second = 1000;
@@ -34,7 +35,7 @@ describe('a release that cuts its host off from the repository', () => {
   });
 });
 
-describe('a server that fails after a swap', () => {
+describe('a server that fails after a swap', longCase, () => {
   it('makes the host activate the release again at the first contact', async () => {
     using contact = await contactHost();
     await contact.take(2);
@@ -68,7 +69,7 @@ describe('a server that fails after a swap', () => {
   });
 });
 
-describe('contact that is no evidence against a release', () => {
+describe('contact that is no evidence against a release', longCase, () => {
   it('includes a server that was unreachable before the swap', async () => {
     using contact = await contactHost();
     contact.isReached = () => false;

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { delegateRole } from '../../../src/publisher/teams/delegate.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, signByTeam } from '../../kit/repository/delegated-repository.js';
 import { publishedHost } from '../../kit/repository/published-host.js';
@@ -11,7 +12,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 
 const bundles = { bundles: [{ name: 'dns-edge' }, { name: 'access' }] };
 
-describe('a host with a bundle that a team signs', () => {
+describe('a host with a bundle that a team signs', longCase, () => {
   it('keeps its policy while the bundle is delegated, and accepts the releases of the team from then on', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);

@@ -11,6 +11,7 @@ import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../../src/core/errors.js';
 import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -148,7 +149,7 @@ function currentOf(test: TestHost): string {
   return readlinkSync(test.host.paths.current);
 }
 
-describe('a disk that is full', () => {
+describe('a disk that is full', longCase, () => {
   for (const [how, then] of [
     ['once', 'goes on'],
     ['for good', 'restarts'],
@@ -161,7 +162,7 @@ describe('a disk that is full', () => {
   }
 });
 
-describe('a disk with an error', () => {
+describe('a disk with an error', longCase, () => {
   it('of any kind, at any operation of an update, gives a code and no refusal of the release', async () => {
     const labels = [...new Set(await operationsOfACycle())].filter((op) => !isTidying(op));
     for (const label of labels) await hasItsCodes(label);

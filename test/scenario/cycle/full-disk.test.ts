@@ -2,6 +2,7 @@
 // written, leaves the disk unchanged, and is not downloaded again before there is space.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -57,10 +58,13 @@ async function onSmallDisk(options: string, scenario: string, hostOptions = ''):
 }
 
 describe('a small disk', needsMounts(), () => {
-  it('is tried again only when it has more space, and another release is tried at once', async () => {
-    const lines = await onSmallDisk(
-      'size=16m',
-      `
+  it(
+    'is tried again only when it has more space, and another release is tried at once',
+    longCase,
+    async () => {
+      const lines = await onSmallDisk(
+        'size=16m',
+        `
       await publish(5, {});
       await pull();
       await publish(6, { large: large(5000) });
@@ -84,18 +88,19 @@ describe('a small disk', needsMounts(), () => {
       await pull();
       if (host.ledger.read().spaceNeeded !== undefined) throw new Error('the need is kept');
       if (host.refusals.read().refusals.length > 0) throw new Error('a full disk is no refusal');`,
-    );
-    assert.deepEqual(lines, [
-      ['activated', '-', '-', 1, '5'],
-      ['failed', 'DISK_FULL', 'bytes', 1, '5'],
-      ['failed', 'DISK_FULL', 'bytes', 0, '5'],
-      ['failed', 'DISK_FULL', 'bytes', 0, '5'],
-      ['failed', 'DISK_FULL', 'bytes', 1, '5'],
-      ['activated', '-', '-', 1, '6'],
-      ['failed', 'DISK_FULL', 'bytes', 1, '6'],
-      ['activated', '-', '-', 1, '8'],
-    ]);
-  });
+      );
+      assert.deepEqual(lines, [
+        ['activated', '-', '-', 1, '5'],
+        ['failed', 'DISK_FULL', 'bytes', 1, '5'],
+        ['failed', 'DISK_FULL', 'bytes', 0, '5'],
+        ['failed', 'DISK_FULL', 'bytes', 0, '5'],
+        ['failed', 'DISK_FULL', 'bytes', 1, '5'],
+        ['activated', '-', '-', 1, '6'],
+        ['failed', 'DISK_FULL', 'bytes', 1, '6'],
+        ['activated', '-', '-', 1, '8'],
+      ]);
+    },
+  );
 
   const leavePartial = `
     const leave = (name, bytes) => fs.writeFileSync(host.paths.partials + '/' + name, bytes, { mode: 0o600 });
@@ -175,7 +180,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('does not cause a request where the archive itself does not fit', async () => {
+  it('does not cause a request where the archive itself does not fit', longCase, async () => {
     const lines = await onSmallDisk(
       'size=16m',
       `
@@ -196,7 +201,7 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('can run out of inodes', async () => {
+  it('can run out of inodes', longCase, async () => {
     const lines = await onSmallDisk(
       'size=16m,nr_inodes=600',
       `
@@ -219,10 +224,13 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
-  it('that was remounted read-only fails, keeps its policy, and is used again when it can be written', async () => {
-    const lines = await onSmallDisk(
-      'size=16m',
-      `
+  it(
+    'that was remounted read-only fails, keeps its policy, and is used again when it can be written',
+    longCase,
+    async () => {
+      const lines = await onSmallDisk(
+        'size=16m',
+        `
       await publish(5, {});
       await pull();
       await publish(6, {});
@@ -230,11 +238,12 @@ describe('a small disk', needsMounts(), () => {
       await pull();
       remount('rw');
       await pull();`,
-    );
-    assert.deepEqual(lines, [
-      ['activated', '-', '-', 1, '5'],
-      ['failed', 'DISK_READ_ONLY', '-', 0, '5'],
-      ['activated', '-', '-', 1, '6'],
-    ]);
-  });
+      );
+      assert.deepEqual(lines, [
+        ['activated', '-', '-', 1, '5'],
+        ['failed', 'DISK_READ_ONLY', '-', 0, '5'],
+        ['activated', '-', '-', 1, '6'],
+      ]);
+    },
+  );
 });

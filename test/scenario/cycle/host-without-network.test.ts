@@ -4,11 +4,12 @@ import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { exportRepository } from '../../../src/publisher/upkeep/export-repository.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { publishedHost } from '../../kit/repository/published-host.js';
 import { changeOptions, noReport } from '../../kit/repository/sample-repository.js';
 
-describe('a host without a network', () => {
+describe('a host without a network', longCase, () => {
   it('takes releases and withdrawals from a stick, and refuses an older stick', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: 'dns-edge' }] });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
@@ -60,7 +61,7 @@ describe('a host with mirrors', () => {
     await act({ dead, liar, usb });
   }
 
-  it('pulls from the first good one, and reports the failed ones with their errors', async () => {
+  it('pulls from the first good one, and reports the failed ones with their errors', longCase, async () => {
     using host = copyHost(installed);
     await mirrored(host, spoil(/timestamp/), async ({ dead, liar, usb }) => {
       const pull = await host.writ('pull', '--json');
@@ -112,7 +113,7 @@ describe('a host with mirrors', () => {
     });
   });
 
-  it('with an agent uses the next mirror when the one in use ends', async () => {
+  it('with an agent uses the next mirror when the one in use ends', longCase, async () => {
     using host = copyHost(installed);
     await mirrored(
       host,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { ErrorCode } from '../../../src/core/errors.js';
 import { copyHost, type InstalledHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { assertSpeaks, type Places, standingPolicy } from '../../kit/assert/standing-policy.js';
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import { type Bend, serveDirectory } from '../../kit/net/serve-repository.js';
@@ -33,7 +34,7 @@ export function pullFaultTable(
   faults: readonly PullFault[],
   installed: () => InstalledHost,
 ): void {
-  describe(title, () => {
+  describe(title, longCase, () => {
     for (const fault of faults) it(`${fault.code}: ${fault.name}`, () => holdsAgainst(fault, installed()));
   });
 }

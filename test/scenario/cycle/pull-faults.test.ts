@@ -18,6 +18,7 @@ import { after, before, describe, it } from 'node:test';
 import { signMetadata } from '../../../src/publisher/keys/signer.js';
 import { openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import type { Bend } from '../../kit/net/serve-repository.js';
 import { encodeEnvelope, isoTime, makeKey, signWith } from '../../kit/repository/repository-simulator.js';
@@ -238,7 +239,7 @@ table('a host that is not as it should be', [
   },
 ]);
 
-describe('a ledger that is not a regular file', () => {
+describe('a ledger that is not a regular file', longCase, () => {
   it('is reported by status, and rebuilt by the next pull, which reports it', async () => {
     using host = copyHost(installed);
     writeFileSync(join(host.paths.state, 'ledger.json'), '{');
@@ -254,7 +255,7 @@ describe('a ledger that is not a regular file', () => {
   });
 });
 
-describe('a history that is not a regular file', () => {
+describe('a history that is not a regular file', longCase, () => {
   it('is reported by `writ history`, and by the next pull, which begins a new one', async () => {
     using host = copyHost(installed);
     const path = join(host.paths.state, 'history.jsonl');
@@ -278,7 +279,7 @@ function firstCode(run: WritRun, list: 'problems' | 'warnings'): unknown {
 const canMount = spawnSync('unshare', ['-m', 'true']).status === 0;
 const smallDisk = 'mount -t tmpfs -o size=2548k,mode=711 none "$STATE"; cp -a "$KEPT/." "$STATE"';
 
-describe('a disk', { skip: canMount ? false : 'only root can mount' }, () => {
+describe('a disk', { skip: canMount ? false : 'only root can mount', ...longCase }, () => {
   table('that gives out', [
     {
       name: 'there is no room for the release',

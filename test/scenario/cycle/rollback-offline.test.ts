@@ -7,11 +7,12 @@ import { pathToFileURL } from 'node:url';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
-describe('a rollback without server and network', () => {
+describe('a rollback without server and network', longCase, () => {
   it('activates any retained generation by the command alone', needs('unshare', 'util-linux'), async () => {
     using host = await installHost();
     assert.equal((await host.writ('pull')).exitCode, 0);

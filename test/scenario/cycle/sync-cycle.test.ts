@@ -8,6 +8,7 @@ import { WritError } from '../../../src/core/errors.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { inodeState } from '../../kit/assert/directory-state.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../kit/workers/scripted-driver.js';
 
@@ -269,26 +270,32 @@ describe('a cycle', () => {
     );
   });
 
-  it('is unconfirmed where workers were only notified, and degraded where a confirmation is required', async () => {
-    const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
-    using notified = testHost({ groups: { app: { driver: scriptedDriver({ a: silent }, 'silent') } } });
-    await notified.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
-    const result = await notified.pull();
-    assert.deepEqual([result.outcome, result.confirmed, result.exitCode], ['activated', false, 0]);
-    using strict = testHost({
-      groups: { app: { driver: scriptedDriver({ a: confirms }, 'early'), config: { confirm: 'required' } } },
-    });
-    await strict.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
-    const unproven = await strict.pull();
-    assert.deepEqual([unproven.exitCode, codes(unproven)], [4, ['WORKER_UNCONFIRMED']]);
-    // A poll that finds nothing new proves nothing.
-    const again = await strict.pull();
-    assert.deepEqual([again.exitCode, codes(again)], [4, ['WORKER_UNCONFIRMED']]);
-    const facts = { version: '0', state: 'run', contact: { contact: {} }, problems: [] } as const;
-    const report = statusReport(strict.host, facts);
-    assert.deepEqual(
-      [report.confirmed, report.problems.map((one) => one.code), judgeHostHealth(report).level],
-      [false, ['WORKER_UNCONFIRMED'], 'warning'],
-    );
-  });
+  it(
+    'is unconfirmed where workers were only notified, and degraded where a confirmation is required',
+    longCase,
+    async () => {
+      const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
+      using notified = testHost({ groups: { app: { driver: scriptedDriver({ a: silent }, 'silent') } } });
+      await notified.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+      const result = await notified.pull();
+      assert.deepEqual([result.outcome, result.confirmed, result.exitCode], ['activated', false, 0]);
+      using strict = testHost({
+        groups: {
+          app: { driver: scriptedDriver({ a: confirms }, 'early'), config: { confirm: 'required' } },
+        },
+      });
+      await strict.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+      const unproven = await strict.pull();
+      assert.deepEqual([unproven.exitCode, codes(unproven)], [4, ['WORKER_UNCONFIRMED']]);
+      // A poll that finds nothing new proves nothing.
+      const again = await strict.pull();
+      assert.deepEqual([again.exitCode, codes(again)], [4, ['WORKER_UNCONFIRMED']]);
+      const facts = { version: '0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+      const report = statusReport(strict.host, facts);
+      assert.deepEqual(
+        [report.confirmed, report.problems.map((one) => one.code), judgeHostHealth(report).level],
+        [false, ['WORKER_UNCONFIRMED'], 'warning'],
+      );
+    },
+  );
 });

@@ -8,6 +8,7 @@ import { readHistory } from '../../../src/agent/job/history.js';
 import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import type { CycleResult, Problem } from '../../../src/core/cycle/cycle-report.js';
 import { type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { writeSimulated } from '../../kit/repository/simulated-on-disk.js';
@@ -65,7 +66,7 @@ function assertLeft(site: AgentSite, result: CycleResult): void {
 }
 
 describe('a pull that replaced an untrusted release', () => {
-  it('reports the active generation without an agent', async () => {
+  it('reports the active generation without an agent', longCase, async () => {
     using dir = tempDir();
     using test = testHost({ nowMs: Date.now() });
     const site = siteOf(dir, test);

@@ -9,6 +9,7 @@ import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { promoteRelease } from '../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 import { type PublishedHost, publishedHost } from '../../kit/repository/published-host.js';
@@ -32,19 +33,23 @@ async function pulled({ host }: PublishedHost): Promise<[string, number | undefi
 }
 
 describe('a withdrawn release', () => {
-  it('is replaced on the host that runs it by the release that the signed withdrawal names', async () => {
-    using dir = tempDir();
-    using published = publishedHost(dir, bundles);
-    await publish(published, 'one', 'two');
-    assert.deepEqual(await pulled(published), ['activated', 2, 'two']);
-    await withdraw(published, 2);
-    assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
-    assert.deepEqual(await pulled(published), ['unchanged', 1, 'one']);
-    await publish(published, 'three');
-    assert.deepEqual(await pulled(published), ['activated', 3, 'three']);
-  });
+  it(
+    'is replaced on the host that runs it by the release that the signed withdrawal names',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      using published = publishedHost(dir, bundles);
+      await publish(published, 'one', 'two');
+      assert.deepEqual(await pulled(published), ['activated', 2, 'two']);
+      await withdraw(published, 2);
+      assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
+      assert.deepEqual(await pulled(published), ['unchanged', 1, 'one']);
+      await publish(published, 'three');
+      assert.deepEqual(await pulled(published), ['activated', 3, 'three']);
+    },
+  );
 
-  it('is replaced later on a host that did not poll in the meantime', async () => {
+  it('is replaced later on a host that did not poll in the meantime', longCase, async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one', 'two', 'three');
@@ -54,7 +59,7 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
   });
 
-  it('is replaced on a host that missed later releases and their withdrawal', async () => {
+  it('is replaced on a host that missed later releases and their withdrawal', longCase, async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
     await publish(published, 'one', 'two');
@@ -67,21 +72,25 @@ describe('a withdrawn release', () => {
     assert.deepEqual(await pulled(published), ['activated', 5, 'five']);
   });
 
-  it('cannot be simulated by a replay: an older repository is refused, and the policy stays', async () => {
-    using dir = tempDir();
-    using published = publishedHost(dir, bundles);
-    await publish(published, 'one');
-    published.keepCopy('old');
-    await publish(published, 'two');
-    await pulled(published);
-    published.serveCopy('old');
-    const { result } = await published.host.sync();
-    assert.deepEqual([result.outcome, result.problems[0]?.code], ['failed', 'METADATA_ROLLBACK']);
-    assert.equal(published.host.read(`${bundle}/policy`), 'two');
-    published.serveRepository();
-    await withdraw(published, 2);
-    assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
-  });
+  it(
+    'cannot be simulated by a replay: an older repository is refused, and the policy stays',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      using published = publishedHost(dir, bundles);
+      await publish(published, 'one');
+      published.keepCopy('old');
+      await publish(published, 'two');
+      await pulled(published);
+      published.serveCopy('old');
+      const { result } = await published.host.sync();
+      assert.deepEqual([result.outcome, result.problems[0]?.code], ['failed', 'METADATA_ROLLBACK']);
+      assert.equal(published.host.read(`${bundle}/policy`), 'two');
+      published.serveRepository();
+      await withdraw(published, 2);
+      assert.deepEqual(await pulled(published), ['activated', 1, 'one']);
+    },
+  );
 
   it('is not activated on a host that did not have it', async () => {
     using dir = tempDir();

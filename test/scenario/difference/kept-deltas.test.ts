@@ -8,6 +8,7 @@ import { createCollector } from '../../../src/agent/cycle/collector.js';
 import { scrubAfterMismatch } from '../../../src/agent/integrity/scrub-after-mismatch.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { maxKeptDeltas } from '../../../src/core/release/kept-delta-rules.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import {
   type DifferenceBench,
   differenceBench,
@@ -69,7 +70,7 @@ describe('the retained copy of a release that was updated by deltas', () => {
     assert.ok(fs.existsSync(bench.kept('delta-1')));
   });
 
-  it('does not depend on earlier releases, which may be collected', async () => {
+  it('does not depend on earlier releases, which may be collected', longCase, async () => {
     using bench = await differenceBench({ config: { keep: { generations: 1, graceMs: 0 } } });
     for (const version of [2, 3, 4, 5, 6]) await bench.update(version);
     bench.test.clock.advance(86_400_000);
@@ -82,7 +83,7 @@ describe('the retained copy of a release that was updated by deltas', () => {
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 6\n');
   });
 
-  it(`is an archive again after ${maxKeptDeltas} deltas`, async () => {
+  it(`is an archive again after ${maxKeptDeltas} deltas`, longCase, async () => {
     using bench = await differenceBench();
     for (let version = 2; version <= maxKeptDeltas + 2; version += 1) await bench.update(version);
     const fetched = bench.fetched();

@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type DifferenceBench, differenceBench, filesOf } from '../../kit/delta/difference-bench.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
 import { Killed, type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
@@ -64,7 +65,7 @@ async function operationsOf(): Promise<string[]> {
   return trap.seen;
 }
 
-describe('an update by a delta that is killed', () => {
+describe('an update by a delta that is killed', longCase, () => {
   it('leaves an intact policy at every operation, and the next cycle activates the new release', async () => {
     const operations = await operationsOf();
     for (const label of [

@@ -12,6 +12,7 @@ import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
 import { type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { noise, warningsOf } from '../../kit/delta/difference-bench.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
@@ -44,7 +45,7 @@ async function isBackupIntact(site: AgentSite): Promise<boolean> {
   }
 }
 
-describe('a release with a delta', () => {
+describe('a release with a delta', longCase, () => {
   it('is updated by it in an agent, which repairs a changed base', async () => {
     using dir = tempDir();
     const site = agentSite(dir);

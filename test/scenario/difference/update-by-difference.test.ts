@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import {
   differenceBench,
   filesOf,
@@ -16,7 +17,7 @@ import { look } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
 describe('an update by a delta', () => {
-  it('downloads only the delta, reports it, and writes all files as new ones', async () => {
+  it('downloads only the delta, reports it, and writes all files as new ones', longCase, async () => {
     using bench = await differenceBench();
     const before = new Set(inodesOf(bench.tree()));
     await bench.publish(2);
@@ -48,7 +49,7 @@ describe('an update by a delta', () => {
     assert.ok(progress.fetchedBytes() > 0 && progress.fetchedBytes() < 1000);
   });
 
-  it('starts at any base that the release lists, and at no other', async () => {
+  it('starts at any base that the release lists, and at no other', longCase, async () => {
     using bench = await differenceBench({ deltas: { bases: 2 } });
     await bench.publish(2);
     await bench.publish(3);
@@ -136,7 +137,7 @@ function edited(files: Record<string, string>, seed: number): Record<string, str
   return { ...next, [`new-${seed}`]: noise(`new ${seed}`, seed * 37) };
 }
 
-describe('a tree that a delta built', () => {
+describe('a tree that a delta built', longCase, () => {
   it('is identical to the tree of the archive in bytes, modes and times', async () => {
     const bundle = { name: 'access', mode: 0o640, ...(process.getuid?.() === 0 ? { group: 12 } : {}) };
     using byDelta = testHost({ deltas: {}, bundles: [bundle] });

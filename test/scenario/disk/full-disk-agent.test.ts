@@ -2,6 +2,7 @@
 // killed meanwhile: the worker serves the old policy all the time, and nothing is forgotten.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -57,7 +58,7 @@ const script = (path: string) => `
   console.log(JSON.stringify(found));
 `;
 
-describe('an agent on a full disk', needsMounts(), () => {
+describe('an agent on a full disk', { ...needsMounts(), ...longCase }, () => {
   it('goes back at once, is critical, survives a kill, and records all of it when there is space', async () => {
     using dir = tempDir();
     const state = dir.join('state');

@@ -2,6 +2,7 @@
 // without a block or an inode. The file system is mounted in a namespace of its own.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -54,7 +55,7 @@ async function onSmallDisk(options: string, scenario: string): Promise<unknown> 
   return JSON.parse('stdout' in result ? result.stdout : 'null');
 }
 
-describe('a small disk that its worker fills', needsMounts(), () => {
+describe('a small disk that its worker fills', { ...needsMounts(), ...longCase }, () => {
   it('is left by a refused policy at once, and a start from it does not activate the policy again', async () => {
     const found = await onSmallDisk(
       'size=8m',

@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { recordPendingRestore } from '../../../src/agent/daemon/pending-restore.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { confirms } from '../../kit/workers/scripted-driver.js';
 
@@ -64,7 +65,7 @@ describe('a release whose commit the disk could not take', () => {
     assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
   });
 
-  it('is committed as soon as the disk has space, and settles', async () => {
+  it('is committed as soon as the disk has space, and settles', longCase, async () => {
     using scene = await fullAtCommit();
     const { host, disk } = scene;
     await record(host);
@@ -78,7 +79,7 @@ describe('a release whose commit the disk could not take', () => {
     assert.equal(host.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });
 
-  it('is committed by the next start of the agent', async () => {
+  it('is committed by the next start of the agent', longCase, async () => {
     using scene = await fullAtCommit();
     const { host } = scene;
     const reopened = host.test.reopen({ observer: {}, groups: { app: { driver: host.driver } } });

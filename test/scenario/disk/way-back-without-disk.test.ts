@@ -9,6 +9,7 @@ import type { Host } from '../../../src/agent/state/host.js';
 import { recordRestore, restoreProblems } from '../../../src/agent/state/restore-memory.js';
 import type { FileOperation } from '../../../src/platform/disk/durable-fs.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -88,7 +89,7 @@ async function operationsOfTheWayBack(): Promise<string[]> {
   return [...made.seen];
 }
 
-describe('a way back, at each operation that the disk refuses once', () => {
+describe('a way back, at each operation that the disk refuses once', longCase, () => {
   for (const errno of ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS']) {
     it(`restores the old policy and keeps the refusal: ${errno}`, async () => {
       const operations = await operationsOfTheWayBack();
@@ -105,7 +106,7 @@ describe('a way back, at each operation that the disk refuses once', () => {
   }
 });
 
-describe('a way back on a disk that stays full', () => {
+describe('a way back on a disk that stays full', longCase, () => {
   for (const errno of ['ENOSPC', 'EDQUOT']) {
     it(`moves the link, keeps the refusal in memory and in the journal, and is critical: ${errno}`, async () => {
       using made = await scene();

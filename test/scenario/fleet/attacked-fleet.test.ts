@@ -2,6 +2,7 @@
 // and floods. An attacker can falsify only its own state, and reports of other hosts are accepted.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
@@ -16,7 +17,7 @@ const hostsOf = async (
 ): Promise<{ host: string; key: string; state: string; skewMs: number }[]> =>
   jsonOf(await runWrit(['fleet', 'hosts', '--store', fleet.store, '--json']))['hosts'] as never;
 
-describe('an attacker of a fleet server', () => {
+describe('an attacker of a fleet server', longCase, () => {
   it('does not get a name by reporting it: the host waits, and the operator gets the keys of that name', async () => {
     await using fleet = await servedFleet();
     const [honest, thief] = [await fleet.host('web-1'), await fleet.host('web-2')];
@@ -144,7 +145,7 @@ describe('an attacker of a fleet server', () => {
   });
 });
 
-describe('a client with a token', () => {
+describe('a client with a token', longCase, () => {
   it('receives nothing more on an open stream once the token is revoked', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');

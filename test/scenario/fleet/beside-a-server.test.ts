@@ -2,6 +2,7 @@
 // command of an operator on the machine of the server is never refused because the server writes.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
@@ -11,7 +12,7 @@ import { signedHost } from '../../kit/fleet/signed-host.js';
 const hosts = 300;
 const together = 16;
 
-describe('an embedded store in use by its server', () => {
+describe('an embedded store in use by its server', longCase, () => {
   it('accepts tokens and approvals while hundreds of hosts enrol and report', async () => {
     await using fleet = await servedFleet();
     const token = await fleet.token('--for', 'hosts');

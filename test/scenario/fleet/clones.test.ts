@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { zone } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { fleetStandIn } from '../../kit/net/fleet-server.js';
 import { fleetSite } from '../../kit/net/fleet-site.js';
 
-describe('a copy of a machine', () => {
+describe('a copy of a machine', longCase, () => {
   it('with other machine marks enrols with a key of its own', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
@@ -68,7 +69,7 @@ describe('a copy of a machine', () => {
   });
 });
 
-describe('a fleet with another address', () => {
+describe('a fleet with another address', longCase, () => {
   it('needs no enrolment when it is the same fleet, and an enrolment by the token when it is another one', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();

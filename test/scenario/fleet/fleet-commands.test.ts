@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { TokenLine } from '../../../src/core/fleet/token-answers.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
@@ -17,7 +18,7 @@ const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '4
 const pauseMs = 2000;
 
 describe('the commands of a fleet', () => {
-  it('report the releases of hosts, and end a wait with the exit code of its outcome', async () => {
+  it('report the releases of hosts, and end a wait with the exit code of its outcome', longCase, async () => {
     await using fleet = await servedFleet();
     const connection = await fleet.door('view');
     assert.deepEqual(
@@ -50,36 +51,40 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...connection, '--within', '10ms')).exitCode, 1);
   });
 
-  it('wait for the newest release without its serial, and keep that serial when a newer release appears', async () => {
-    await using fleet = await servedFleet();
-    const latest = (...more: readonly string[]) =>
-      runWrit(['fleet', 'wait', 'dns', '--latest', '--store', fleet.store, ...more]);
-    const unknown = await latest();
-    assert.match(unknown.stderr, /the fleet server knows no release of dns stable/);
-    assert.equal(unknown.exitCode, 2);
-    const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
-    await one.report({ bundles: [bundleAt(42)] });
-    await two.report({ bundles: [bundleAt(41, { offered: refused })] });
-    const newest = await latest();
-    assert.match(newest.stdout, /^OUT OF REACH dns 42: /m);
-    assert.match(newest.stderr, /dns stable 42 is the newest/);
-    assert.match(newest.stderr, /reads no repository: a release that no host reports yet is unknown/);
-    const clock = skippedPauses(pauseMs, async (time) => {
-      await two.report({ bundles: [bundleAt(43)] });
-      await time.advance(pauseMs);
-    });
-    await two.report({ bundles: [bundleAt(41)] });
-    const args = ['fleet', 'wait', 'dns', '--latest', '--store', fleet.store];
-    const superseded = await runWrit(args, { clock });
-    assert.deepEqual([superseded.exitCode, superseded.stdout.split(':')[0]], [4, 'SUPERSEDED dns 42']);
-    await one.report({ bundles: [bundleAt(43)] });
-    const now = await latest('--json');
-    assert.deepEqual([now.exitCode, jsonOf(now)['serial']], [0, 43]);
-    for (const wrong of [['dns'], ['dns', '42', '--latest']]) {
-      const { exitCode, stderr } = await runWrit(['fleet', 'wait', ...wrong, '--store', fleet.store]);
-      assert.deepEqual([exitCode, /give .*--latest/.test(stderr)], [2, true]);
-    }
-  });
+  it(
+    'wait for the newest release without its serial, and keep that serial when a newer release appears',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const latest = (...more: readonly string[]) =>
+        runWrit(['fleet', 'wait', 'dns', '--latest', '--store', fleet.store, ...more]);
+      const unknown = await latest();
+      assert.match(unknown.stderr, /the fleet server knows no release of dns stable/);
+      assert.equal(unknown.exitCode, 2);
+      const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
+      await one.report({ bundles: [bundleAt(42)] });
+      await two.report({ bundles: [bundleAt(41, { offered: refused })] });
+      const newest = await latest();
+      assert.match(newest.stdout, /^OUT OF REACH dns 42: /m);
+      assert.match(newest.stderr, /dns stable 42 is the newest/);
+      assert.match(newest.stderr, /reads no repository: a release that no host reports yet is unknown/);
+      const clock = skippedPauses(pauseMs, async (time) => {
+        await two.report({ bundles: [bundleAt(43)] });
+        await time.advance(pauseMs);
+      });
+      await two.report({ bundles: [bundleAt(41)] });
+      const args = ['fleet', 'wait', 'dns', '--latest', '--store', fleet.store];
+      const superseded = await runWrit(args, { clock });
+      assert.deepEqual([superseded.exitCode, superseded.stdout.split(':')[0]], [4, 'SUPERSEDED dns 42']);
+      await one.report({ bundles: [bundleAt(43)] });
+      const now = await latest('--json');
+      assert.deepEqual([now.exitCode, jsonOf(now)['serial']], [0, 43]);
+      for (const wrong of [['dns'], ['dns', '42', '--latest']]) {
+        const { exitCode, stderr } = await runWrit(['fleet', 'wait', ...wrong, '--store', fleet.store]);
+        assert.deepEqual([exitCode, /give .*--latest/.test(stderr)], [2, true]);
+      }
+    },
+  );
 
   it('list the hosts that ran or refused a release, and the releases of a host', async () => {
     await using fleet = await servedFleet();
@@ -107,25 +112,29 @@ describe('the commands of a fleet', () => {
     assert.equal((await runWrit(['fleet', 'history', 'dns', '7', ...view])).exitCode, 0);
   });
 
-  it('count hosts that cannot confirm separately, and as done only with --accept notified', async () => {
-    await using fleet = await servedFleet();
-    const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'notified' } as const;
-    await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
-    const store = ['--store', fleet.store];
-    const strict = await wait(...store, '--within', '10ms');
-    assert.deepEqual([strict.exitCode, jsonOf(strict)['notified']], [1, 1]);
-    assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
-    const clock = skippedPauses(pauseMs);
-    const ended = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '6s', ...store], { clock });
-    assert.match(
-      ended.stderr,
-      /1 of 1 have it and nothing that could confirm it: .+ --accept notified alone/,
-    );
-    const { stderr } = await runWrit(['fleet', 'wait', 'dns', '43', '--within', '10ms', ...store]);
-    assert.doesNotMatch(stderr, /--accept/);
-  });
+  it(
+    'count hosts that cannot confirm separately, and as done only with --accept notified',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'notified' } as const;
+      await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
+      const store = ['--store', fleet.store];
+      const strict = await wait(...store, '--within', '10ms');
+      assert.deepEqual([strict.exitCode, jsonOf(strict)['notified']], [1, 1]);
+      assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
+      const clock = skippedPauses(pauseMs);
+      const ended = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '6s', ...store], { clock });
+      assert.match(
+        ended.stderr,
+        /1 of 1 have it and nothing that could confirm it: .+ --accept notified alone/,
+      );
+      const { stderr } = await runWrit(['fleet', 'wait', 'dns', '43', '--within', '10ms', ...store]);
+      assert.doesNotMatch(stderr, /--accept/);
+    },
+  );
 
-  it('report at the deadline how many hosts have the release unconfirmed', async () => {
+  it('report at the deadline how many hosts have the release unconfirmed', longCase, async () => {
     await using fleet = await servedFleet();
     const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'unconfirmed' } as const;
     await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
@@ -177,7 +186,7 @@ describe('the commands of a fleet', () => {
     assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [1, 'FLEET_TOKEN_UNKNOWN']);
   });
 
-  it('prefer --store to the server of a variable, and refuse --store with --url', async () => {
+  it('prefer --store to the server of a variable, and refuse --store with --url', longCase, async () => {
     await using fleet = await servedFleet();
     const env = { WRIT_FLEET_URL: 'https://127.0.0.1:9', WRIT_FLEET_TOKEN_FILE: '/nowhere' };
     const store = ['--store', fleet.store];
@@ -187,7 +196,7 @@ describe('the commands of a fleet', () => {
     assert.match(two.stderr, /--url and --store both select a server: give one of them/);
   });
 
-  it('print only the token with -q, as the token file of a host needs it', async () => {
+  it('print only the token with -q, as the token file of a host needs it', longCase, async () => {
     await using fleet = await servedFleet();
     const create = ['fleet', 'token', 'create', '--for', 'hosts', '--store', fleet.store];
     assert.match((await runWrit([...create, '-q'])).stdout, /^writ_host\w*_[\w-]+\n$/);
@@ -197,7 +206,7 @@ describe('the commands of a fleet', () => {
     assert.match(listed.stdout, /hosts/);
   });
 
-  it('revoke a token, which is refused from then on', async () => {
+  it('revoke a token, which is refused from then on', longCase, async () => {
     await using fleet = await servedFleet();
     const connection = await fleet.door('operate');
     const listed = await runWrit(['fleet', 'token', 'list', ...connection, '--json']);
@@ -210,7 +219,7 @@ describe('the commands of a fleet', () => {
     assert.equal(jsonOf(unknown)['code'], 'FLEET_TOKEN_UNKNOWN');
   });
 
-  it('print no control character that a host reports', async () => {
+  it('print no control character that a host reports', longCase, async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     const line = '\u001b]0;owned\u0007 line\u009b2J\u202e';
@@ -234,7 +243,7 @@ describe('the commands of a fleet', () => {
     }
   });
 
-  it('send a token only over TLS or to this machine, and only one for people', async () => {
+  it('send a token only over TLS or to this machine, and only one for people', longCase, async () => {
     await using fleet = await servedFleet();
     const file = fleet.dir.join('hosts.token');
     writeFileSync(file, await fleet.token('--for', 'hosts'));

@@ -1,6 +1,7 @@
 // `writ fleet serve` as strangers, hosts and browsers see it: authorization, refusals, and its end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
 import { signedHost } from '../../kit/fleet/signed-host.js';
@@ -9,7 +10,7 @@ const codeOf = async (answer: Response): Promise<string> => ((await answer.json(
 const json = { 'content-type': 'application/json' };
 
 describe('a fleet server', () => {
-  it('answers only a valid token, and only within its role', async () => {
+  it('answers only a valid token, and only within its role', longCase, async () => {
     await using fleet = await servedFleet();
     const [view, operate, hosts] = [
       await fleet.token('--for', 'people', '--role', 'view'),
@@ -40,43 +41,47 @@ describe('a fleet server', () => {
     assert.equal((await fleet.get('/v1/tokens', operate)).status, 200);
   });
 
-  it('exchanges a token of people for a cookie, and refuses a change by another site with it', async () => {
-    await using fleet = await servedFleet();
-    const token = await fleet.token('--for', 'people', '--role', 'operate');
-    const signIn = (body: string, site = 'same-origin') =>
-      fetch(`${fleet.url}/sign-in`, {
+  it(
+    'exchanges a token of people for a cookie, and refuses a change by another site with it',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const token = await fleet.token('--for', 'people', '--role', 'operate');
+      const signIn = (body: string, site = 'same-origin') =>
+        fetch(`${fleet.url}/sign-in`, {
+          ...{ method: 'POST', redirect: 'manual' },
+          headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': site },
+          body,
+        });
+      assert.equal((await signIn('token=writ_people_wrong')).status, 401);
+      assert.equal((await signIn(`token=${token}`, 'cross-site')).status, 403);
+      const signed = await signIn(`token=${token}`);
+      assert.equal(signed.status, 303);
+      const cookie = signed.headers.get('set-cookie') ?? '';
+      assert.match(cookie, /^writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+      const session = { cookie: cookie.split(';')[0] ?? '' };
+      assert.equal((await fetch(`${fleet.url}/v1/summary`, { headers: session })).status, 200);
+      const create = (headers: Record<string, string>) =>
+        fetch(`${fleet.url}/v1/tokens`, {
+          method: 'POST',
+          headers: { ...json, ...session, ...headers },
+          body: '{"kind":"opa"}',
+        });
+      for (const site of ['cross-site', 'same-site', 'none'])
+        assert.equal((await create({ 'sec-fetch-site': site })).status, 403, site);
+      assert.equal((await create({})).status, 403);
+      assert.equal((await create({ 'sec-fetch-site': 'same-origin' })).status, 200);
+      await fetch(`${fleet.url}/sign-out`, {
         ...{ method: 'POST', redirect: 'manual' },
-        headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': site },
-        body,
+        headers: { ...session, 'sec-fetch-site': 'same-origin' },
       });
-    assert.equal((await signIn('token=writ_people_wrong')).status, 401);
-    assert.equal((await signIn(`token=${token}`, 'cross-site')).status, 403);
-    const signed = await signIn(`token=${token}`);
-    assert.equal(signed.status, 303);
-    const cookie = signed.headers.get('set-cookie') ?? '';
-    assert.match(cookie, /^writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
-    const session = { cookie: cookie.split(';')[0] ?? '' };
-    assert.equal((await fetch(`${fleet.url}/v1/summary`, { headers: session })).status, 200);
-    const create = (headers: Record<string, string>) =>
-      fetch(`${fleet.url}/v1/tokens`, {
-        method: 'POST',
-        headers: { ...json, ...session, ...headers },
-        body: '{"kind":"opa"}',
-      });
-    for (const site of ['cross-site', 'same-site', 'none'])
-      assert.equal((await create({ 'sec-fetch-site': site })).status, 403, site);
-    assert.equal((await create({})).status, 403);
-    assert.equal((await create({ 'sec-fetch-site': 'same-origin' })).status, 200);
-    await fetch(`${fleet.url}/sign-out`, {
-      ...{ method: 'POST', redirect: 'manual' },
-      headers: { ...session, 'sec-fetch-site': 'same-origin' },
-    });
-    assert.equal((await fetch(`${fleet.url}/v1/summary`, { headers: session })).status, 401);
-    const page = await fetch(`${fleet.url}/sign-in`);
-    assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'self'/);
-  });
+      assert.equal((await fetch(`${fleet.url}/v1/summary`, { headers: session })).status, 401);
+      const page = await fetch(`${fleet.url}/sign-in`);
+      assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'self'/);
+    },
+  );
 
-  it('answers the history of a release and of a host, in pages and as CSV', async () => {
+  it('answers the history of a release and of a host, in pages and as CSV', longCase, async () => {
     await using fleet = await servedFleet('--keep-history', '30d');
     const view = await fleet.token('--for', 'people', '--role', 'view');
     const host = await fleet.host('web-1');
@@ -99,26 +104,30 @@ describe('a fleet server', () => {
     assert.equal((await fleet.get('/v1/hosts/nothing/history', view)).status, 404);
   });
 
-  it('refuses a request that is too large, unsigned or no report, and answers the next one', async () => {
-    await using fleet = await servedFleet();
-    const host = await fleet.host('web-1');
-    assert.equal((await host.post('/v1/reports', 'x'.repeat(1_000_000))).status, 413);
-    const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`n${at}`, 'x']));
-    assert.equal((await host.report({ labels })).status, 400);
-    assert.equal(
-      (await fetch(`${fleet.url}/v1/reports`, { method: 'POST', headers: json, body: '{}' })).status,
-      401,
-    );
-    assert.equal(await codeOf(await host.post('/v1/reports', '{')), 'FLEET_REPORT_INVALID');
-    assert.equal(await codeOf(await signedHost(fleet.url, 'stranger').report()), 'FLEET_KEY_UNKNOWN');
-    const xml = { headers: { 'content-type': 'text/xml' } };
-    assert.equal((await host.post('/v1/reports', '<a/>', xml)).status, 415);
-    assert.equal((await host.report()).status, 200);
-    assert.equal((await host.post('/v1/reports', '{}', { counter: 1 })).status, 400);
-    assert.equal((await host.report()).status, 200);
-  });
+  it(
+    'refuses a request that is too large, unsigned or no report, and answers the next one',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const host = await fleet.host('web-1');
+      assert.equal((await host.post('/v1/reports', 'x'.repeat(1_000_000))).status, 413);
+      const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`n${at}`, 'x']));
+      assert.equal((await host.report({ labels })).status, 400);
+      assert.equal(
+        (await fetch(`${fleet.url}/v1/reports`, { method: 'POST', headers: json, body: '{}' })).status,
+        401,
+      );
+      assert.equal(await codeOf(await host.post('/v1/reports', '{')), 'FLEET_REPORT_INVALID');
+      assert.equal(await codeOf(await signedHost(fleet.url, 'stranger').report()), 'FLEET_KEY_UNKNOWN');
+      const xml = { headers: { 'content-type': 'text/xml' } };
+      assert.equal((await host.post('/v1/reports', '<a/>', xml)).status, 415);
+      assert.equal((await host.report()).status, 200);
+      assert.equal((await host.post('/v1/reports', '{}', { counter: 1 })).status, 400);
+      assert.equal((await host.report()).status, 200);
+    },
+  );
 
-  it('enrols with a valid token, within its uses, and only names that it covers', async () => {
+  it('enrols with a valid token, within its uses, and only names that it covers', longCase, async () => {
     await using fleet = await servedFleet();
     const once = await fleet.token(
       '--for',
@@ -142,64 +151,72 @@ describe('a fleet server', () => {
     );
   });
 
-  it('answers 304 to the ETag of an unchanged page, and lists hosts as CSV without formulas', async () => {
-    await using fleet = await servedFleet();
-    const view = await fleet.token('--for', 'people');
-    await (await fleet.host('=cmd|calc')).report({ host: '=cmd|calc' });
-    const first = await fleet.get('/v1/hosts', view);
-    const etag = first.headers.get('etag') ?? '';
-    assert.equal((await fleet.get('/v1/hosts', view, { 'if-none-match': etag })).status, 304);
-    const csv = await fleet.get('/v1/hosts.csv', view);
-    assert.match(csv.headers.get('content-type') ?? '', /text\/csv/);
-    assert.match(await csv.text(), /,"'=cmd\|calc",/);
-  });
+  it(
+    'answers 304 to the ETag of an unchanged page, and lists hosts as CSV without formulas',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const view = await fleet.token('--for', 'people');
+      await (await fleet.host('=cmd|calc')).report({ host: '=cmd|calc' });
+      const first = await fleet.get('/v1/hosts', view);
+      const etag = first.headers.get('etag') ?? '';
+      assert.equal((await fleet.get('/v1/hosts', view, { 'if-none-match': etag })).status, 304);
+      const csv = await fleet.get('/v1/hosts.csv', view);
+      assert.match(csv.headers.get('content-type') ?? '', /text\/csv/);
+      assert.match(await csv.text(), /,"'=cmd\|calc",/);
+    },
+  );
 
-  it('streams changes, and stores the status of an OPA, which does not count in releases', async () => {
-    await using fleet = await servedFleet();
-    const view = await fleet.token('--for', 'people');
-    const opa = await fleet.token('--for', 'opa');
-    const host = await fleet.host('web-1');
-    const stop = new AbortController();
-    const events = await fetch(`${fleet.url}/v1/events`, {
-      headers: { authorization: `Bearer ${view}` },
-      signal: stop.signal,
-    });
-    const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader();
-    const until = async (text: string): Promise<void> => {
-      for (let seen = ''; !seen.includes(text); ) {
-        const { value, done } = (await reader?.read()) ?? { done: true };
-        assert.ok(!done, seen);
-        seen += value;
-      }
-    };
-    await until('"releases":[]');
-    await host.report({ bundles: [bundleAt(42)] });
-    await until('"serial":42');
-    stop.abort();
-    const status = {
-      labels: { id: 'opa-1', version: '1.0' },
-      bundles: { authz: { active_revision: 'r1' } },
-      extra: 1,
-    };
-    const post = (token: string, path = '/v1/opa/status') =>
-      fetch(fleet.url + path, {
-        method: 'POST',
-        headers: { ...json, authorization: `Bearer ${token}` },
-        body: JSON.stringify(status),
+  it(
+    'streams changes, and stores the status of an OPA, which does not count in releases',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet();
+      const view = await fleet.token('--for', 'people');
+      const opa = await fleet.token('--for', 'opa');
+      const host = await fleet.host('web-1');
+      const stop = new AbortController();
+      const events = await fetch(`${fleet.url}/v1/events`, {
+        headers: { authorization: `Bearer ${view}` },
+        signal: stop.signal,
       });
-    assert.equal((await post(view)).status, 401);
-    assert.equal((await post(opa, '/v1/opa/status/part')).status, 200);
-    assert.equal((await post(opa)).status, 200);
-    const { hosts } = (await (await fleet.get('/v1/hosts?where=kind%3Dopa', view)).json()) as {
-      hosts: { key: string; kind: string }[];
-    };
-    assert.equal(hosts.length, 1);
-    assert.match(hosts[0]?.key ?? '', /^opa\/[0-9a-f]{12}\/opa-1$/);
-    const summary = (await (await fleet.get('/v1/summary', view)).json()) as { releases: object[] };
-    assert.equal(summary.releases.length, 1);
-    const metrics = await (await fetch(`${fleet.url}/metrics`)).text();
-    assert.match(metrics, /^writ_fleet_reports_total\{result="accepted"\} 1$/m);
-  });
+      const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader();
+      const until = async (text: string): Promise<void> => {
+        for (let seen = ''; !seen.includes(text); ) {
+          const { value, done } = (await reader?.read()) ?? { done: true };
+          assert.ok(!done, seen);
+          seen += value;
+        }
+      };
+      await until('"releases":[]');
+      await host.report({ bundles: [bundleAt(42)] });
+      await until('"serial":42');
+      stop.abort();
+      const status = {
+        labels: { id: 'opa-1', version: '1.0' },
+        bundles: { authz: { active_revision: 'r1' } },
+        extra: 1,
+      };
+      const post = (token: string, path = '/v1/opa/status') =>
+        fetch(fleet.url + path, {
+          method: 'POST',
+          headers: { ...json, authorization: `Bearer ${token}` },
+          body: JSON.stringify(status),
+        });
+      assert.equal((await post(view)).status, 401);
+      assert.equal((await post(opa, '/v1/opa/status/part')).status, 200);
+      assert.equal((await post(opa)).status, 200);
+      const { hosts } = (await (await fleet.get('/v1/hosts?where=kind%3Dopa', view)).json()) as {
+        hosts: { key: string; kind: string }[];
+      };
+      assert.equal(hosts.length, 1);
+      assert.match(hosts[0]?.key ?? '', /^opa\/[0-9a-f]{12}\/opa-1$/);
+      const summary = (await (await fleet.get('/v1/summary', view)).json()) as { releases: object[] };
+      assert.equal(summary.releases.length, 1);
+      const metrics = await (await fetch(`${fleet.url}/metrics`)).text();
+      assert.match(metrics, /^writ_fleet_reports_total\{result="accepted"\} 1$/m);
+    },
+  );
 
   it('refuses the status of a retired OPA until it has another id', async () => {
     await using fleet = await servedFleet();
@@ -229,7 +246,7 @@ describe('a fleet server', () => {
     assert.equal((await post('opa-2')).status, 200);
   });
 
-  it('ends at SIGTERM with every acknowledged report in its store', async () => {
+  it('ends at SIGTERM with every acknowledged report in its store', longCase, async () => {
     await using fleet = await servedFleet();
     const hosts = await Promise.all([1, 2, 3, 4].map((at) => fleet.host(`web-${at}`)));
     const answers = Promise.allSettled(hosts.map((host) => host.report({ bundles: [bundleAt(7)] })));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { commands } from '../../../src/cli/run.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -27,7 +28,7 @@ async function run(dir: TempDir, name: string, ...more: readonly string[]) {
 }
 
 describe('a directory of a fleet server', () => {
-  it('is an option of the commands of this test only', async () => {
+  it('is an option of the commands of this test only', longCase, async () => {
     const named: string[] = [];
     for (const { name, load } of commands)
       if (Object.hasOwn((await load()).command.flags, 'store')) named.push(name);

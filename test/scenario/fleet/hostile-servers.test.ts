@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { zone } from '../../kit/agent/agent-with-release.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { fleetStandIn } from '../../kit/net/fleet-server.js';
 import { fleetSite } from '../../kit/net/fleet-site.js';
@@ -85,7 +86,7 @@ describe('a hostile or broken fleet server', () => {
     assert.equal(fleet.enrolments.length, 1);
   });
 
-  it('gets reports as soon as the token file of the host is valid', async () => {
+  it('gets reports as soon as the token file of the host is valid', longCase, async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
     const site = fleetSite(dir, fleet);
@@ -111,7 +112,7 @@ describe('a hostile or broken fleet server', () => {
   });
 });
 
-describe('a host with a retired key', () => {
+describe('a host with a retired key', longCase, () => {
   it('enrols again by the steps of the hint: delete the directory, give a token, start', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();

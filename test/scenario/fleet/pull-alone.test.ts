@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { heldTimer } from '../../kit/clock/held-timer.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -16,7 +17,7 @@ function hostIn(dir: ReturnType<typeof tempDir>, { url }: Pick<FleetStandIn, 'ur
   return writSite(dir, { sandbox: 'off', fleet: { url, tokenFile: dir.join('token') } });
 }
 
-describe('a pull without an agent', () => {
+describe('a pull without an agent', longCase, () => {
   it('reports its outcome and the state of the host', async () => {
     using dir = tempDir();
     await using fleet = await fleetStandIn();
@@ -93,7 +94,7 @@ describe('a pull without an agent', () => {
   });
 });
 
-describe('a host without a fleet', () => {
+describe('a host without a fleet', longCase, () => {
   it('loads no code of reports, and stores no state for it', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });

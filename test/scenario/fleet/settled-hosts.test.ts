@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { BakeState } from '../../../src/core/fleet/report.js';
 import { digestHex } from '../../../src/core/names.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
@@ -24,7 +25,7 @@ async function report(host: SignedHost, bake: BakeState | undefined, manifest?: 
 }
 
 describe('hosts with a release that settles', () => {
-  it('end a wait with --settled after its bake time', async () => {
+  it('end a wait with --settled after its bake time', longCase, async () => {
     await using fleet = await servedFleet();
     const connection = await fleet.door('view');
     const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
@@ -50,7 +51,7 @@ describe('hosts with a release that settles', () => {
     assert.match(page, /settled, not observed/);
   });
 
-  it('permit the promotion of a release, and too few of them prevent it', async () => {
+  it('permit the promotion of a release, and too few of them prevent it', longCase, async () => {
     await using fleet = await servedFleet();
     const connection = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
 
@@ -25,7 +26,7 @@ const alice = { 'x-remote-user': 'alice@example.net' };
 const json = { 'content-type': 'application/json' };
 
 describe('a person that a proxy authenticated', () => {
-  it('is in pages and in the log, and the header from another address is ignored', async () => {
+  it('is in pages and in the log, and the header from another address is ignored', longCase, async () => {
     await using fleet = await servedFleet(...fromHere, '--identity-role', 'operate');
     const made = await ask(
       `${fleet.url}/v1/tokens`,
@@ -63,29 +64,33 @@ describe('a person that a proxy authenticated', () => {
     assert.deepEqual(JSON.parse((await ask(`${fleet.url}/v1/log`, alice)).text).entries, []);
   });
 
-  it('sees only what its role permits, and is refused with two names, with a token, and with a session', async () => {
-    await using fleet = await servedFleet(...fromHere);
-    const url = `${fleet.url}/v1/summary`;
-    const codeOf = async (headers: Record<string, string | string[]>) => {
-      const { status, text } = await ask(url, headers);
-      return [status, JSON.parse(text).code];
-    };
-    assert.equal((await ask(url, alice)).status, 200);
-    assert.deepEqual((await ask(`${fleet.url}/v1/tokens`, alice)).status, 403);
-    const refused = [401, 'FLEET_IDENTITY_REFUSED'];
-    const token = await fleet.token('--for', 'people', '--role', 'operate');
-    assert.deepEqual(await codeOf({ 'x-remote-user': ['alice', 'bob'] }), refused);
-    assert.deepEqual(await codeOf({ 'x-remote-user': 'alice, bob' }), refused);
-    assert.deepEqual(await codeOf({ ...alice, authorization: `Bearer ${token}` }), refused);
-    assert.deepEqual(await codeOf({ ...alice, cookie: `writ_session=${'a'.repeat(43)}` }), refused);
-    const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
-    const signIn = await ask(`${fleet.url}/sign-in`, { ...alice, ...form }, 'POST', `token=${token}`);
-    assert.equal(signIn.status, 401);
-    assert.match(signIn.text, /FLEET_IDENTITY_REFUSED/);
-    assert.equal((await ask(url, { authorization: `Bearer ${token}` })).status, 200);
-  });
+  it(
+    'sees only what its role permits, and is refused with two names, with a token, and with a session',
+    longCase,
+    async () => {
+      await using fleet = await servedFleet(...fromHere);
+      const url = `${fleet.url}/v1/summary`;
+      const codeOf = async (headers: Record<string, string | string[]>) => {
+        const { status, text } = await ask(url, headers);
+        return [status, JSON.parse(text).code];
+      };
+      assert.equal((await ask(url, alice)).status, 200);
+      assert.deepEqual((await ask(`${fleet.url}/v1/tokens`, alice)).status, 403);
+      const refused = [401, 'FLEET_IDENTITY_REFUSED'];
+      const token = await fleet.token('--for', 'people', '--role', 'operate');
+      assert.deepEqual(await codeOf({ 'x-remote-user': ['alice', 'bob'] }), refused);
+      assert.deepEqual(await codeOf({ 'x-remote-user': 'alice, bob' }), refused);
+      assert.deepEqual(await codeOf({ ...alice, authorization: `Bearer ${token}` }), refused);
+      assert.deepEqual(await codeOf({ ...alice, cookie: `writ_session=${'a'.repeat(43)}` }), refused);
+      const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+      const signIn = await ask(`${fleet.url}/sign-in`, { ...alice, ...form }, 'POST', `token=${token}`);
+      assert.equal(signIn.status, 401);
+      assert.match(signIn.text, /FLEET_IDENTITY_REFUSED/);
+      assert.equal((await ask(url, { authorization: `Bearer ${token}` })).status, 200);
+    },
+  );
 
-  it('is accepted only from configured addresses, without which no server starts', async () => {
+  it('is accepted only from configured addresses, without which no server starts', longCase, async () => {
     const serve = (...flags: string[]) => runWrit(['fleet', 'serve', '--store', '/nonexistent', ...flags]);
     for (const flags of [
       ['--identity-header', 'X-Remote-User'],

@@ -1,6 +1,7 @@
 // A fleet server with little memory, and an attacker that makes it parse as much as possible.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -12,7 +13,7 @@ const connections = 300;
 /** More than the server needs at its start; 300 such bodies, parsed, need more than a gigabyte. */
 const heap = { NODE_OPTIONS: '--max-old-space-size=160' };
 
-describe('a fleet server with a heap of 160 MB', () => {
+describe('a fleet server with a heap of 160 MB', longCase, () => {
   it('survives 300 connections that end a body of thousands of objects at the same time, as strangers, with a token, and as a host', async () => {
     using dir = tempDir();
     const store = ['--store', dir.join('store')];

@@ -7,6 +7,7 @@ import { startFleetServer } from '../../../src/fleet/http/fleet-server.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
@@ -30,31 +31,35 @@ function linkOf(path: string): string {
 }
 
 describe('a fleet server', () => {
-  it('notifies a receiver of a problem once, also after a restart, and delays no report when the receiver hangs', async () => {
-    await using target = await receiver();
-    await using fleet = await servedFleet('--webhook', target.url.href);
-    const host = await fleet.host('web-1');
-    assert.equal((await host.report(refusing(43))).status, 200);
-    await until(() => target.bodies.length === 1);
-    assert.equal(target.bodies[0]?.externalURL, fleet.url);
-    fleet.server.child.kill('SIGTERM');
-    await fleet.server.ended;
-    target.answer = () => undefined;
-    const again = ['fleet', 'serve', '--store', fleet.store, '--listen', new URL(fleet.url).host];
-    await using server = startWrit([...again, '--webhook', target.url.href]);
-    await server.waitForStdout(/LISTENING/);
-    assert.equal((await host.report(refusing(44))).status, 200);
-    await until(() => target.bodies.length === 2);
-    const serials = target.bodies.map(({ alerts }) =>
-      alerts.map(({ status, labels }) => `${status} ${labels['serial']}`),
-    );
-    assert.deepEqual(serials, [['firing 43'], ['firing 44']]);
-    // The receiver has not answered yet.
-    assert.equal((await host.report(refusing(45))).status, 200);
-    assert.doesNotMatch(server.stderr(), /secret/);
-  });
+  it(
+    'notifies a receiver of a problem once, also after a restart, and delays no report when the receiver hangs',
+    longCase,
+    async () => {
+      await using target = await receiver();
+      await using fleet = await servedFleet('--webhook', target.url.href);
+      const host = await fleet.host('web-1');
+      assert.equal((await host.report(refusing(43))).status, 200);
+      await until(() => target.bodies.length === 1);
+      assert.equal(target.bodies[0]?.externalURL, fleet.url);
+      fleet.server.child.kill('SIGTERM');
+      await fleet.server.ended;
+      target.answer = () => undefined;
+      const again = ['fleet', 'serve', '--store', fleet.store, '--listen', new URL(fleet.url).host];
+      await using server = startWrit([...again, '--webhook', target.url.href]);
+      await server.waitForStdout(/LISTENING/);
+      assert.equal((await host.report(refusing(44))).status, 200);
+      await until(() => target.bodies.length === 2);
+      const serials = target.bodies.map(({ alerts }) =>
+        alerts.map(({ status, labels }) => `${status} ${labels['serial']}`),
+      );
+      assert.deepEqual(serials, [['firing 43'], ['firing 44']]);
+      // The receiver has not answered yet.
+      assert.equal((await host.report(refusing(45))).status, 200);
+      assert.doesNotMatch(server.stderr(), /secret/);
+    },
+  );
 
-  it('links to its public URL, and not to its listening address', async () => {
+  it('links to its public URL, and not to its listening address', longCase, async () => {
     await using target = await receiver();
     const link = ['--public-url', 'https://fleet.example.net/'];
     await using fleet = await servedFleet('--webhook', target.url.href, ...link);
@@ -101,26 +106,33 @@ describe('a fleet server', () => {
       assert.equal((await serve(...flags)).exitCode, 2, flags.join(' '));
   });
 
-  it('serves a renewed certificate after SIGHUP, and the old one while only half of the renewal is in place', async () => {
-    using dir = tempDir();
-    const [first, second] = [await makeCertificate(dir.path, 'one'), await makeCertificate(dir.path, 'two')];
-    const [cert, key] = [dir.join('fleet.crt'), dir.join('fleet.key')];
-    copyFileSync(first.certFile, cert);
-    copyFileSync(first.keyFile, key);
-    await using fleet = await servedFleet('--tls-cert', cert, '--tls-key', key);
-    assert.match(fleet.url, /^https:/);
-    const nameBy = async (certFile: string) => (await secureGet(fleet.url, certFile)).name;
-    assert.equal(await nameBy(first.certFile), 'one');
-    copyFileSync(second.certFile, cert);
-    fleet.server.child.kill('SIGHUP');
-    await fleet.server.waitForStderr(/TLS_INVALID/);
-    assert.equal(await nameBy(first.certFile), 'one');
-    copyFileSync(second.keyFile, key);
-    fleet.server.child.kill('SIGHUP');
-    await fleet.server.waitForStderr(/certificate read again/);
-    assert.equal(await nameBy(second.certFile), 'two');
-    await assert.rejects(nameBy(first.certFile));
-  });
+  it(
+    'serves a renewed certificate after SIGHUP, and the old one while only half of the renewal is in place',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const [first, second] = [
+        await makeCertificate(dir.path, 'one'),
+        await makeCertificate(dir.path, 'two'),
+      ];
+      const [cert, key] = [dir.join('fleet.crt'), dir.join('fleet.key')];
+      copyFileSync(first.certFile, cert);
+      copyFileSync(first.keyFile, key);
+      await using fleet = await servedFleet('--tls-cert', cert, '--tls-key', key);
+      assert.match(fleet.url, /^https:/);
+      const nameBy = async (certFile: string) => (await secureGet(fleet.url, certFile)).name;
+      assert.equal(await nameBy(first.certFile), 'one');
+      copyFileSync(second.certFile, cert);
+      fleet.server.child.kill('SIGHUP');
+      await fleet.server.waitForStderr(/TLS_INVALID/);
+      assert.equal(await nameBy(first.certFile), 'one');
+      copyFileSync(second.keyFile, key);
+      fleet.server.child.kill('SIGHUP');
+      await fleet.server.waitForStderr(/certificate read again/);
+      assert.equal(await nameBy(second.certFile), 'two');
+      await assert.rejects(nameBy(first.certFile));
+    },
+  );
 
   it('closes its store when it cannot start, for any reason', async () => {
     using dir = tempDir();

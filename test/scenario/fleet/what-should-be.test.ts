@@ -8,6 +8,7 @@ import type { FleetSummary } from '../../../src/core/fleet/answers.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { startServer } from '../../../src/server/server.js';
 import { writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
@@ -16,7 +17,7 @@ import { changeOptions } from '../../kit/repository/sample-repository.js';
 
 const workers = [{ name: 'dns', uses: ['dns-edge'], reset: { run: ['true'], confirms: true } }];
 
-describe('a fleet server with a repository', () => {
+describe('a fleet server with a repository', longCase, () => {
   it('reports whether hosts run the required release, and ends a wait for a withdrawn one', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off', workers, host: { id: 'web-1' } });

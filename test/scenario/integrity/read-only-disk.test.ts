@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { copyHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
 
 const asRoot = process.getuid?.() === 0 ? needsMounts() : { skip: 'a read-only mount needs root' };
@@ -32,12 +33,12 @@ describe('writ verify without an agent, on a disk that is read-only', asRoot, ()
     assert.deepEqual(await verify(() => undefined), { exitCode: 0, outcome: 'intact', code: undefined });
   });
 
-  it('reports the damage', async () => {
+  it('reports the damage', longCase, async () => {
     const ended = await verify((tree) => fs.writeFileSync(join(tree, 'block.rpz'), 'VERSION 1\n'));
     assert.deepEqual([ended.exitCode, ended.outcome], [1, 'damaged']);
   });
 
-  it('repairs nothing, and reports the reason', async () => {
+  it('repairs nothing, and reports the reason', longCase, async () => {
     const ended = await verify(() => undefined, '--repair');
     assert.deepEqual([ended.exitCode, ended.code], [1, 'DISK_READ_ONLY']);
   });

@@ -8,6 +8,7 @@ import { repairActive } from '../../../src/agent/integrity/repair.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { Killed, type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
@@ -41,7 +42,7 @@ async function assertMended(host: Host, moment: string): Promise<void> {
   assert.equal(fs.existsSync(host.paths.journal), false, moment);
 }
 
-describe('a repair that is killed', () => {
+describe('a repair that is killed', longCase, () => {
   it('between two changes of the disk leaves a state that the next start repairs', async () => {
     using whole = await damagedHost();
     const untouched = operationTrap();

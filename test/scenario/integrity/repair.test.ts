@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { directoryState } from '../../kit/assert/directory-state.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import {
   assertWhole,
@@ -134,7 +135,7 @@ const publicDamage: Readonly<Record<string, Damage>> = {
   },
 };
 
-describe('a scan of an intact policy', () => {
+describe('a scan of an intact policy', longCase, () => {
   it('finds nothing, and a repair writes nothing', async () => {
     using one = await bench();
     const before = directoryState(one.test.directory);
@@ -159,7 +160,7 @@ describe('a scan of an intact policy', () => {
   });
 });
 
-describe('a repair from the retained archive', () => {
+describe('a repair from the retained archive', longCase, () => {
   for (const [name, { does, finds }] of Object.entries(publicDamage)) {
     it(`mends ${name}, without the network`, async () => {
       using one = await bench();
@@ -257,7 +258,7 @@ describe('a repair from the retained archive', () => {
   });
 });
 
-describe('a repair that a worker refuses', () => {
+describe('a repair that a worker refuses', longCase, () => {
   it('moves the link back, records no refusal of the release, and can be tried again', async () => {
     using one = await bench();
     const { host, driver } = one;

@@ -10,6 +10,7 @@ import type { StatusReport } from '../../../src/core/status/status.js';
 import type { VerifyResult } from '../../../src/core/status/verify-report.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { type AgentInProcess, type AgentSite, agentSite, gateIn } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { seededBytes } from '../../kit/assert/seeded.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
@@ -52,7 +53,7 @@ async function verify(agent: AgentInProcess, repair: boolean): Promise<VerifyRes
   return (await agent.ask({ type: 'verify', repair, by: 'anna' })).at(-1) as VerifyResult;
 }
 
-describe('the timer', () => {
+describe('the timer', longCase, () => {
   it('scans at its interval, repairs the damage, and reports it in every place', async () => {
     using dir = tempDir();
     const site = await siteWith(dir);
@@ -163,7 +164,7 @@ describe('the timer', () => {
   });
 });
 
-describe('a scan beside a cycle', () => {
+describe('a scan beside a cycle', longCase, () => {
   it('repairs after the end of the cycle, and then the active generation', async () => {
     using dir = tempDir();
     const gate = gateIn(dir);

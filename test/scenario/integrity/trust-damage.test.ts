@@ -8,6 +8,7 @@ import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { RepositorySimulator } from '../../kit/repository/repository-simulator.js';
@@ -71,7 +72,7 @@ function assertWhole(test: TestHost): void {
     assert.deepEqual(fs.readFileSync(place(test, name)), test.repository.file(served), name);
 }
 
-describe('a file of trust/', () => {
+describe('a file of trust/', longCase, () => {
   for (const name of names) {
     for (const [how, harm] of Object.entries(soft)) {
       if (name.startsWith('roots/') && how === 'replaced by other metadata') continue;
@@ -101,7 +102,7 @@ describe('a file of trust/', () => {
   }
 });
 
-describe('all of trust/', () => {
+describe('all of trust/', longCase, () => {
   it('deleted is made again from the bootstrap root, and old serials stay refused', async () => {
     using test = await activeHost();
     fs.rmSync(test.host.paths.trust, { recursive: true });
@@ -136,7 +137,7 @@ describe('all of trust/', () => {
   });
 });
 
-describe('another repository on the same state directory', () => {
+describe('another repository on the same state directory', longCase, () => {
   it('is a configuration error with the command that changes it on purpose, and the trust is kept', async () => {
     using test = await activeHost();
     const stands = standingPolicy(test.host.paths);
@@ -155,7 +156,7 @@ describe('another repository on the same state directory', () => {
   });
 });
 
-describe('a lost record of the active release', () => {
+describe('a lost record of the active release', longCase, () => {
   const archives = (test: TestHost): string => join(test.host.paths.archives, 'access');
 
   for (const force of ['no', 'yes'] as const) {

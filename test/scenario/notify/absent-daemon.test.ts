@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { HookConfig } from '../../../src/core/config/config.js';
 import { command } from '../../../src/workers/drivers/command.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
@@ -122,7 +123,7 @@ describe('a daemon with a loader', () => {
   });
 });
 
-describe('a daemon that a probe cannot reach', () => {
+describe('a daemon that a probe cannot reach', longCase, () => {
   it('is unreachable, neither confirmed nor refused, until the next probe that sees it confirms it', async () => {
     using dir = tempDir();
     using test = testHost({ groups: { ns: { config: { probe: hookOf(dir) } } } });

@@ -7,6 +7,7 @@ import { noteLateAnswer } from '../../../src/agent/notify/worker-ledger.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { HookConfig } from '../../../src/core/config/config.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -61,7 +62,7 @@ describe('a probe that reached no process, with a worker that confirmed by itsel
     assert.deepEqual([await warningsOf(test), health(test)], [[], []]);
   });
 
-  it('causes a finding and no rollback if it fails once it reaches a process', async () => {
+  it('causes a finding and no rollback if it fails once it reaches a process', longCase, async () => {
     using dir = tempDir();
     setExitCode(dir, 1);
     const probe = hookIn(dir, { unreachable: { exit: [1] } });
@@ -90,7 +91,7 @@ describe('a probe that reached no process, with a worker that confirmed by itsel
     assert.deepEqual(health(test), ['warning PROBE_SILENT']);
   });
 
-  it('or deferred, is a warning also if the group accepts unconfirmed workers', async () => {
+  it('or deferred, is a warning also if the group accepts unconfirmed workers', longCase, async () => {
     using dir = tempDir();
     setExitCode(dir, 75);
     const config = { probe: hookIn(dir), confirm: 'accept' } as const;
@@ -99,7 +100,7 @@ describe('a probe that reached no process, with a worker that confirmed by itsel
     assert.deepEqual([await warningsOf(test), health(test)], [['PROBE_SILENT'], ['warning PROBE_SILENT']]);
   });
 
-  it('with {worker} causes a warning only for the workers that it did not reach', async () => {
+  it('with {worker} causes a warning only for the workers that it did not reach', longCase, async () => {
     using dir = tempDir();
     const run = ['sh', '-c', 'test {worker} = a'] as const;
     const probe = { ...hookIn(dir, { unreachable: { exit: [1] } }), run: [...run] as HookConfig['run'] };

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import type { ProbeConfig, WorkerGroupConfig } from '../../../src/core/config/config.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -43,7 +44,7 @@ describe('the exit code of a pull', () => {
     assert.equal((await test.pull()).exitCode, 0);
   });
 
-  it('is 4 if the probe gave no verdict', async () => {
+  it('is 4 if the probe gave no verdict', longCase, async () => {
     using dir = tempDir();
     using test = scene({ probe: probeIn(dir) });
     setExitCode(dir, 0);

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { driverKinds } from '../../../src/workers/registry.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { stubSystemctl } from '../../kit/programs/stub-systemctl.js';
@@ -159,7 +160,7 @@ function linkPolicy(dir: TempDir, test: TestHost): void {
 }
 
 for (const [name, start] of Object.entries(liars)) {
-  describe(`a daemon behind ${name}, with a probe`, () => {
+  describe(`a daemon behind ${name}, with a probe`, longCase, () => {
     it('is confirmed if it is honest', () =>
       withLiar(start, 'probed', async ({ test }) => {
         const result = await test.pull();
@@ -190,12 +191,12 @@ for (const [name, start] of Object.entries(liars)) {
   });
 }
 
-describe('the table of liars', () => {
+describe('the table of liars', longCase, () => {
   it('has every driver', () =>
     assert.deepEqual(Object.keys(liars).sort(), driverKinds.map((kind) => kind.name).sort()));
 });
 
-describe('a daemon without a probe', () => {
+describe('a daemon without a probe', longCase, () => {
   it('is never confirmed if its answers prove nothing', () =>
     withLiar(liars['supervisord'] as StartLiar, 'unprobed', async ({ test, become }) => {
       become('changes nothing');

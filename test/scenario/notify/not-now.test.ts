@@ -7,6 +7,7 @@ import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { notNow } from '../../../src/workers/contract/answer.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -175,7 +176,7 @@ describe('a deferral of a command', () => {
     assert.equal(test.host.ledger.read().waiting?.['access']?.vain?.tries, 1);
   });
 
-  it('is a missing verdict of a probe', async () => {
+  it('is a missing verdict of a probe', longCase, async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver, config: { probe: hook(script) } } } });
     await publish(test, 1);

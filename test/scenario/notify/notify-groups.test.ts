@@ -6,6 +6,7 @@ import { createReconciler } from '../../../src/agent/daemon/reconcile-loop.js';
 import { resume } from '../../../src/agent/select/pause.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -134,7 +135,7 @@ describe('a probe', () => {
     assert.deepEqual(notified, ['a 1', 'a 2', 'a 1']);
   });
 
-  it('that cannot run causes a restore, and no refusal is recorded', async () => {
+  it('that cannot run causes a restore, and no refusal is recorded', longCase, async () => {
     const { test } = await secondRelease({
       probe: {
         ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 2000),
@@ -248,7 +249,7 @@ describe('a deferral (exit 75)', () => {
     );
   });
 
-  it('of a probe neither confirms nor refuses', async () => {
+  it('of a probe neither confirms nor refuses', longCase, async () => {
     const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     for (const [confirm, exitCode] of [
       ['warn', 0],

@@ -10,6 +10,7 @@ import type { Driver } from '../../../src/workers/contract/driver.js';
 import { http } from '../../../src/workers/drivers/http.js';
 import { line } from '../../../src/workers/drivers/line.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
@@ -38,7 +39,7 @@ function httpDriver(port: number): Driver {
   return http.create(options, driverContext());
 }
 
-describe('a worker that was restarted and serves nothing', () => {
+describe('a worker that was restarted and serves nothing', longCase, () => {
   it('is notified again over http, and confirmed at the time of its own answer', async () => {
     const first = await startForgetfulWorker('http', 0);
     using test = await activeHost(httpDriver(first.port));

@@ -7,6 +7,7 @@ import { WritError } from '../../../src/core/errors.js';
 import { unknownAnswerText } from '../../../src/core/status/worker-rules.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { livingDriver } from '../../kit/workers/living-workers.js';
@@ -296,7 +297,7 @@ describe('a reset', () => {
   });
 });
 
-describe('a probe', () => {
+describe('a probe', longCase, () => {
   it('has one deadline for all its attempts', async () => {
     using dir = tempDir();
     const probe = {

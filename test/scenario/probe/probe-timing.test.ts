@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { ProbeConfig } from '../../../src/core/config/config.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -35,7 +36,7 @@ async function scene(
   return test;
 }
 
-describe('a move', () => {
+describe('a move', longCase, () => {
   it('accepts a daemon that shows its old policy for 20 s', async () => {
     using dir = tempDir();
     using test = await scene(dir, {});

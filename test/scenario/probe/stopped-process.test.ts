@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { readActive } from '../../../src/agent/generations/generations.js';
 import { repeatAndNoteProbe } from '../../../src/agent/notify/repeat-probe.js';
 import { notified } from '../../../src/workers/contract/answer.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
@@ -91,7 +92,7 @@ describe('a release that is activated while its worker is stopped', () => {
     });
   }
 
-  it('is refused when the worker runs and the answer is wrong', async () => {
+  it('is refused when the worker runs and the answer is wrong', longCase, async () => {
     using scene = await onOne(0);
     scene.setProbe('test "$(cat "$policy/access/f")" = 1');
     const { outcome, problems } = await scene.host.take(2);
@@ -113,7 +114,7 @@ describe('a restore while a worker is stopped', () => {
 });
 
 describe('a release in its bake time with a stopped worker', () => {
-  it('is rolled back by the same answers when the worker runs', async () => {
+  it('is rolled back by the same answers when the worker runs', longCase, async () => {
     using scene = await onOne();
     const { host, setProbe } = scene;
     await host.take(2);

@@ -12,6 +12,7 @@ import { changeRepository, readStateBeforeLock } from '../../../src/publisher/si
 import { findRoleHolder, signRole } from '../../../src/publisher/signing/sign-role.js';
 import { checkRepository } from '../../../src/publisher/upkeep/check-repository.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type PublishedHost, publishedHost } from '../../kit/repository/published-host.js';
 import { changeOptions } from '../../kit/repository/sample-repository.js';
@@ -73,25 +74,29 @@ describe('the highest serial', () => {
   });
 
   for (const serial of [maxSerial + 1, 9e15, maxReadSerial])
-    it(`is below ${serial}: hosts refuse the release alone, and the publisher withdraws it`, async () => {
-      using dir = tempDir();
-      using published = twoBundles(dir);
-      await published.repository.publish({ policy: 'one' });
-      await pulled(published);
-      await published.repository.publish({ policy: 'stolen' });
-      await published.repository.publish({ policy: 'web' }, { bundle: 'web' });
-      await signSerial(published, serial);
-      const { result } = await published.host.sync();
-      const [refused, web] = result.bundles;
-      assert.deepEqual([refused?.problem?.code, web?.toSerial], ['TARGET_MALFORMED', 1]);
-      assert.match(refused?.problem?.message ?? '', new RegExp(`serial ${serial} of dns-edge is above`));
-      assert.deepEqual(acceptedSerials(published), [1]);
-      await rejectsCode('REPOSITORY_INVALID', published.repository.publish({ policy: 'three' }));
-      await withdraw(published, serial);
-      assert.deepEqual(await pulled(published), [2, 1, 'stolen']);
-      await published.repository.publish({ policy: 'three' });
-      assert.deepEqual(await pulled(published), [3, 1, 'three']);
-    });
+    it(
+      `is below ${serial}: hosts refuse the release alone, and the publisher withdraws it`,
+      longCase,
+      async () => {
+        using dir = tempDir();
+        using published = twoBundles(dir);
+        await published.repository.publish({ policy: 'one' });
+        await pulled(published);
+        await published.repository.publish({ policy: 'stolen' });
+        await published.repository.publish({ policy: 'web' }, { bundle: 'web' });
+        await signSerial(published, serial);
+        const { result } = await published.host.sync();
+        const [refused, web] = result.bundles;
+        assert.deepEqual([refused?.problem?.code, web?.toSerial], ['TARGET_MALFORMED', 1]);
+        assert.match(refused?.problem?.message ?? '', new RegExp(`serial ${serial} of dns-edge is above`));
+        assert.deepEqual(acceptedSerials(published), [1]);
+        await rejectsCode('REPOSITORY_INVALID', published.repository.publish({ policy: 'three' }));
+        await withdraw(published, serial);
+        assert.deepEqual(await pulled(published), [2, 1, 'stolen']);
+        await published.repository.publish({ policy: 'three' });
+        assert.deepEqual(await pulled(published), [3, 1, 'three']);
+      },
+    );
 
   it('exceeded by a listed release, is named by a check of the repository', async () => {
     using dir = tempDir();

@@ -10,6 +10,7 @@ import { planCollection } from '../../../src/publisher/upkeep/collect-repository
 import { parseRequestPath } from '../../../src/server/files/request-path.js';
 import { createRepositoryView } from '../../../src/server/resign/repository-view.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { commit } from '../../kit/repository/ceremony.js';
 import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
@@ -134,25 +135,29 @@ describe('a version that no key of today can reach', () => {
 
 describe('a version far above the published one', () => {
   for (const version of [64, 9_999_999_999, maxVersionAfterGap]) {
-    it(`is published as ${version} like any other file, and a new key of the team signs the next version after it`, async () => {
-      using dir = tempDir();
-      const { repository, team: stolen } = await publishedByTeam(dir);
-      const to = `${version}.dns-team.json`;
-      const key = `${stolen.keys}/dns-team.key`;
-      await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
-      assert.deepEqual(createRepositoryView(repository.directory).read().pending, [to]);
-      await repository.publish({ file: 'two' }, { keys: stolen.keys });
-      const next = `${version + 1}.dns-team.json`;
-      assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
-      const team = makeTeam(dir, 'dns-team', 'next');
-      await delegateTo(repository, team);
-      assert.equal((await signByTeam(repository, team)).version, version + 2);
-      await repository.refresh();
-      await repository.publish({ file: 'good' }, { keys: team.keys });
-      await repository.refresh();
-      assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
-      assert.deepEqual((await check(repository)).problems, []);
-    });
+    it(
+      `is published as ${version} like any other file, and a new key of the team signs the next version after it`,
+      longCase,
+      async () => {
+        using dir = tempDir();
+        const { repository, team: stolen } = await publishedByTeam(dir);
+        const to = `${version}.dns-team.json`;
+        const key = `${stolen.keys}/dns-team.key`;
+        await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
+        assert.deepEqual(createRepositoryView(repository.directory).read().pending, [to]);
+        await repository.publish({ file: 'two' }, { keys: stolen.keys });
+        const next = `${version + 1}.dns-team.json`;
+        assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
+        const team = makeTeam(dir, 'dns-team', 'next');
+        await delegateTo(repository, team);
+        assert.equal((await signByTeam(repository, team)).version, version + 2);
+        await repository.refresh();
+        await repository.publish({ file: 'good' }, { keys: team.keys });
+        await repository.refresh();
+        assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+        assert.deepEqual((await check(repository)).problems, []);
+      },
+    );
   }
 
   it('of 65 files that do not verify is passed over by the next version', async () => {
@@ -167,7 +172,7 @@ describe('a version far above the published one', () => {
     assert.ok(fs.existsSync(metadataPath(repository, `${last + 1}.dns-team.json`)));
   });
 
-  it('of the targets is followed by a release, and does not take its place later', async () => {
+  it('of the targets is followed by a release, and does not take its place later', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });

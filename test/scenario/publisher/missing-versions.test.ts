@@ -9,6 +9,7 @@ import { encodeProposal, proposalCode } from '../../../src/publisher/root/propos
 import { openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { resignOnline } from '../../../src/publisher/signing/resign-online.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../kit/repository/ceremony.js';
@@ -36,35 +37,39 @@ import { forgeOnline } from '../../kit/trust/forged-metadata.js';
 
 describe('a published version that does not exist', () => {
   for (const version of [500, maxVersion]) {
-    it(`of the targets (${version}) is passed over by new online keys where an operator accepts it, and hosts follow`, async () => {
-      using dir = tempDir();
-      const repository = sampleRepository(dir);
-      await repository.publish({ a: 'a' });
-      const host = hostOf(repository);
-      await versionsOf(host);
-      await forgeOnline(repository, 'targets', version);
-      await rejectsCode('METADATA_MISSING', versionsOf(host));
-      await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
-      const keys = keysAt(someKeys(dir, repository, 'targets.key'));
-      const signed = await complete(repository, replacingOnlineKeys(dir));
-      const error = await rejectsCode(
-        'REPOSITORY_INVALID',
-        commit(repository, signed, { keys, unsignedRoles: 'accepted' }),
-      );
-      assert.match(error.hint, /Restore the file from another copy.*`--accept-missing`/);
-      const accepting = { missingFiles: 'accepted' } as const;
-      await commit(repository, signed, { keys, unsignedRoles: 'accepted', ...accepting });
-      await rejectsCode('REPOSITORY_INVALID', repository.refresh());
-      const options = changeOptions(repository);
-      const signers = await openOnlineSigners(repository.directory, options.keys);
-      const online = { signers, roles: onlineRoles, keysDirectory: repository.keys };
-      await resignOnline({ ...options, ...online, ...accepting });
-      await repository.refresh();
-      assert.deepEqual(live(repository), ['dns-edge 1 targets']);
-      assert.equal((await versionsOf(host))['targets'], 2);
-      assert.equal((await repository.publish({ a: 'b' })).release.serial, 2);
-      assert.equal((await versionsOf(host))['targets'], 3);
-    });
+    it(
+      `of the targets (${version}) is passed over by new online keys where an operator accepts it, and hosts follow`,
+      longCase,
+      async () => {
+        using dir = tempDir();
+        const repository = sampleRepository(dir);
+        await repository.publish({ a: 'a' });
+        const host = hostOf(repository);
+        await versionsOf(host);
+        await forgeOnline(repository, 'targets', version);
+        await rejectsCode('METADATA_MISSING', versionsOf(host));
+        await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
+        const keys = keysAt(someKeys(dir, repository, 'targets.key'));
+        const signed = await complete(repository, replacingOnlineKeys(dir));
+        const error = await rejectsCode(
+          'REPOSITORY_INVALID',
+          commit(repository, signed, { keys, unsignedRoles: 'accepted' }),
+        );
+        assert.match(error.hint, /Restore the file from another copy.*`--accept-missing`/);
+        const accepting = { missingFiles: 'accepted' } as const;
+        await commit(repository, signed, { keys, unsignedRoles: 'accepted', ...accepting });
+        await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+        const options = changeOptions(repository);
+        const signers = await openOnlineSigners(repository.directory, options.keys);
+        const online = { signers, roles: onlineRoles, keysDirectory: repository.keys };
+        await resignOnline({ ...options, ...online, ...accepting });
+        await repository.refresh();
+        assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+        assert.equal((await versionsOf(host))['targets'], 2);
+        assert.equal((await repository.publish({ a: 'b' })).release.serial, 2);
+        assert.equal((await versionsOf(host))['targets'], 3);
+      },
+    );
 
     it(`of a team (${version}) is passed over by new online keys where an operator accepts it, and the team goes on`, async () => {
       using dir = tempDir();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { commands } from '../../../src/cli/run.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { madeHere, writ } from '../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -44,7 +45,7 @@ async function codeOf(dir: TempDir, name: string): Promise<unknown> {
 }
 
 describe('a directory of keys or a repository', () => {
-  it('is named by no other command than those of this test, and by the servers', async () => {
+  it('is named by no other command than those of this test, and by the servers', longCase, async () => {
     const named: string[] = [];
     for (const { name } of commands) if ((await directoryFlags(name)).length > 0) named.push(name);
     assert.deepEqual(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { proposalCode, readProposal } from '../../../src/publisher/root/proposal-file.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { newKey } from '../../kit/repository/ceremony.js';
@@ -48,7 +49,7 @@ describe('writ root commit with another targets key', () => {
     assert.match(run.stdout, /\n {2}leaves out {2}4\.targets\.json: /);
   });
 
-  it('accepts a whole key id in place of a file', async () => {
+  it('accepts a whole key id in place of a file', longCase, async () => {
     using dir = tempDir();
     const { team, code, commit } = await replacedTargetsKey(dir);
     const run = await commit('--confirm', code, '--team-key', `dns-team=${team.publicKey.keyId}`);

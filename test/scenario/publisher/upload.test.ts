@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { topicText } from '../../../src/cli/console/help-topics.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { blocksOf, sectionOf } from '../../kit/pages/page-commands.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -32,37 +33,36 @@ describe('the script of docs/server.md that uploads a publish', () => {
     assert.ok(shown.includes(script.map((line) => `  ${line}\n`).join('')), shown);
   });
 
-  it(
-    'shows hosts the new release after its last line only, whole, and ends with an error before it',
-    needs('rsync', 'rsync'),
-    async () => {
-      using dir = tempDir();
-      const repository = sampleRepository(dir);
-      fs.mkdirSync(dir.join('www'));
-      const www = { ...repository, url: pathToFileURL(dir.join('www')).href };
-      const serialSeen = async () => (await seenByHost(www)).release?.serial;
-      await repository.publish({ 'block.rpz': 'one\n' });
-      assert.equal(sh(dir, script), 0);
-      assert.equal(await serialSeen(), 1);
+  it('shows hosts the new release after its last line only, whole, and ends with an error before it', {
+    ...needs('rsync', 'rsync'),
+    ...longCase,
+  }, async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    fs.mkdirSync(dir.join('www'));
+    const www = { ...repository, url: pathToFileURL(dir.join('www')).href };
+    const serialSeen = async () => (await seenByHost(www)).release?.serial;
+    await repository.publish({ 'block.rpz': 'one\n' });
+    assert.equal(sh(dir, script), 0);
+    assert.equal(await serialSeen(), 1);
 
-      await repository.publish({ 'block.rpz': 'two\n' });
-      assert.equal(sh(dir, script.slice(0, -1)), 0);
-      assert.equal(await serialSeen(), 1);
-      const last = script.at(-1) ?? '';
-      assert.notEqual(
-        sh(dir, [...script.slice(0, -1).map((line) => line.replace(served, 'no/such/')), last]),
-        0,
-      );
-      assert.equal(await serialSeen(), 1);
-      assert.equal(sh(dir, script), 0);
-      assert.equal(await serialSeen(), 2);
+    await repository.publish({ 'block.rpz': 'two\n' });
+    assert.equal(sh(dir, script.slice(0, -1)), 0);
+    assert.equal(await serialSeen(), 1);
+    const last = script.at(-1) ?? '';
+    assert.notEqual(
+      sh(dir, [...script.slice(0, -1).map((line) => line.replace(served, 'no/such/')), last]),
+      0,
+    );
+    assert.equal(await serialSeen(), 1);
+    assert.equal(sh(dir, script), 0);
+    assert.equal(await serialSeen(), 2);
 
-      // Another publish comes between the lines: what is uploaded is the one before it, with all of its files.
-      await repository.publish({ 'block.rpz': 'three\n' });
-      assert.equal(sh(dir, script.slice(0, -1)), 0);
-      await repository.publish({ 'block.rpz': 'four\n' });
-      assert.equal(sh(dir, [last]), 0);
-      assert.equal(await serialSeen(), 3);
-    },
-  );
+    // Another publish comes between the lines: what is uploaded is the one before it, with all of its files.
+    await repository.publish({ 'block.rpz': 'three\n' });
+    assert.equal(sh(dir, script.slice(0, -1)), 0);
+    await repository.publish({ 'block.rpz': 'four\n' });
+    assert.equal(sh(dir, [last]), 0);
+    assert.equal(await serialSeen(), 3);
+  });
 });

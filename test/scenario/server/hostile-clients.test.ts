@@ -7,6 +7,7 @@ import { get, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { startWrit, type WritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -173,14 +174,18 @@ describe('a server with 1,024 descriptors', () => {
     });
   }
 
-  it('gets an honest pull through, after ten seconds, while all places are held by clients that read nothing', async () => {
-    const held = await manyClients(site.url, getRequest(hugeFile), places);
-    for (const socket of held) socket.pause();
-    await until(() => openCount(site, dir.join(hugeFile)) > places / 2);
-    await untilPulled(site);
-    for (const socket of held) socket.destroy();
-    await until(() => site.descriptors() <= start.descriptors);
-  });
+  it(
+    'gets an honest pull through, after ten seconds, while all places are held by clients that read nothing',
+    longCase,
+    async () => {
+      const held = await manyClients(site.url, getRequest(hugeFile), places);
+      for (const socket of held) socket.pause();
+      await until(() => openCount(site, dir.join(hugeFile)) > places / 2);
+      await untilPulled(site);
+      for (const socket of held) socket.destroy();
+      await until(() => site.descriptors() <= start.descriptors);
+    },
+  );
 
   it('opens one file for one connection, however much is asked on it', async () => {
     const socket = await hostileClient(site.url, getRequest(hugeFile).repeat(8));
@@ -192,7 +197,7 @@ describe('a server with 1,024 descriptors', () => {
     await until(() => openCount(site, dir.join(hugeFile)) === 0);
   });
 
-  it('uses no more memory when all of it comes again', async () => {
+  it('uses no more memory when all of it comes again', longCase, async () => {
     // What a busy machine has not collected yet comes once; what is never given back comes with each round.
     const sizes = [site.residentBytes()];
     for (let round = 0; round < 5; round += 1) {

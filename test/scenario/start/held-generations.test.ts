@@ -8,6 +8,7 @@ import { describe, it } from 'node:test';
 import { listGenerations, listTrees } from '../../../src/agent/generations/generations.js';
 import type { GenerationUserStatus } from '../../../src/core/status/status.js';
 import { type AgentInProcess, type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { onDisk, tempDir } from '../../kit/disk/temp-dir.js';
@@ -55,7 +56,7 @@ function heldOf(json: Readonly<Record<string, unknown>>): readonly GenerationUse
   return (json['held'] ?? []) as readonly GenerationUserStatus[];
 }
 
-describe('a held generation', () => {
+describe('a held generation', longCase, () => {
   it(
     'keeps its full tree in a private mount namespace until the mount is gone',
     needs('unshare', 'util-linux'),

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { cycleResult } from '../../kit/cli/cycle-results.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { startWrit, type WritProcess } from '../../kit/cli/writ-process.js';
@@ -55,7 +56,7 @@ describe('a pull while an agent', () => {
     assert.equal(stdout, '');
   });
 
-  it('ends does the work itself once the lock is free', async () => {
+  it('ends does the work itself once the lock is free', longCase, async () => {
     using scene = await pullsBeside();
     await using pull = scene.pull;
     await killHolder(scene.agent);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 
@@ -59,13 +60,14 @@ async function withOlderServer(act: (scene: OlderScene) => Promise<void>): Promi
 }
 
 describe('the trust floors of a boot', () => {
-  it('refuse an older repository after a restore of an older state', () =>
+  it('refuse an older repository after a restore of an older state', longCase, () =>
     withOlderServer(async ({ restoreOlderState, pull, host }) => {
       restoreOlderState();
       assert.deepEqual(await pull(), [1, 'METADATA_ROLLBACK', 'version 1']);
       await publishUntilNewer(host);
       assert.deepEqual((await pull())[0], 0);
-    }));
+    }),
+  );
 
   it('refuse an older repository in a directory that was accepted as new', () =>
     withOlderServer(async ({ host, pull }) => {
@@ -75,30 +77,33 @@ describe('the trust floors of a boot', () => {
       assert.deepEqual(await pull(), [1, 'METADATA_ROLLBACK', undefined]);
     }));
 
-  it('are removed with a trust store that a person moves away, as the hints name', () =>
+  it('are removed with a trust store that a person moves away, as the hints name', longCase, () =>
     withOlderServer(async ({ host, pull, floors }) => {
       const before = fs.readFileSync(floors, 'utf8');
       fs.renameSync(`${host.paths.state}/trust`, `${host.paths.state}/trust.old`);
       const [, code] = await pull();
       assert.notEqual(code, 'METADATA_ROLLBACK');
       assert.notEqual(fs.readFileSync(floors, 'utf8'), before);
-    }));
+    }),
+  );
 
-  it('end with the boot', () =>
+  it('end with the boot', longCase, () =>
     withOlderServer(async ({ host, restoreOlderState, pull }) => {
       restoreOlderState();
       fs.rmSync(host.dir.join('run'), { recursive: true });
       assert.deepEqual(await pull(), [0, undefined, 'version 2']);
-    }));
+    }),
+  );
 
-  it('are ignored where their copy is damaged, and written again', () =>
+  it('are ignored where their copy is damaged, and written again', longCase, () =>
     withOlderServer(async ({ restoreOlderState, pull, floors }) => {
       const good = fs.readFileSync(floors, 'utf8');
       fs.writeFileSync(floors, good.slice(0, -10));
       restoreOlderState();
       assert.deepEqual(await pull(), [0, undefined, 'version 2']);
       assert.equal(JSON.parse(fs.readFileSync(floors, 'utf8')).targets, JSON.parse(good).targets - 1);
-    }));
+    }),
+  );
 });
 
 /** Each publish signs a newer timestamp: the versions pass those of the boot. */

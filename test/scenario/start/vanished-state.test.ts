@@ -9,6 +9,7 @@ import type { WritError } from '../../../src/core/errors.js';
 import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { needsMounts, runMounted } from '../../kit/disk/mounted.js';
@@ -123,7 +124,7 @@ describe('a running agent with a state directory that is moved away', () => {
     });
   });
 
-  it('does not accept a restored copy in its place before a restart', async () => {
+  it('does not accept a restored copy in its place before a restart', longCase, async () => {
     using dir = tempDir();
     const site = agentSite(dir);
     await site.repository.publish({ 'block.rpz': 'version 1\n' });
@@ -172,7 +173,7 @@ describe('a pull without an agent', () => {
       assert.equal((await host.writ('pull')).exitCode, 0);
     }));
 
-  it('refuses a path without a directory within the boot, and makes none', () =>
+  it('refuses a path without a directory within the boot, and makes none', longCase, () =>
     withHost(async (host) => {
       fs.renameSync(host.paths.state, host.dir.join('away'));
       const run = await host.writ('pull', '--json');
@@ -180,34 +181,38 @@ describe('a pull without an agent', () => {
         [run.exitCode, codeOf(run), fs.existsSync(host.paths.state)],
         [6, 'STATE_VANISHED', false],
       );
-    }));
+    }),
+  );
 
-  it('refuses the state directory of another host within the boot', () =>
+  it('refuses the state directory of another host within the boot', longCase, () =>
     withHost(async (host) => {
       const mark = JSON.stringify({ writ: 1, mark: '0'.repeat(32) });
       fs.writeFileSync(host.dir.join('state', 'state-mark.json'), mark);
       const run = await host.writ('pull', '--json');
       assert.deepEqual([run.exitCode, codeOf(run)], [6, 'STATE_VANISHED']);
       assert.equal(fs.readFileSync(host.dir.join('state', 'state-mark.json'), 'utf8'), mark);
-    }));
+    }),
+  );
 
-  it('starts a new host after a reboot, which leaves no run directory', () =>
+  it('starts a new host after a reboot, which leaves no run directory', longCase, () =>
     withHost(async (host) => {
       replaceByEmpty(host.paths.state);
       fs.rmSync(host.dir.join('run'), { recursive: true });
       assert.equal((await host.writ('pull')).exitCode, 0);
-    }));
+    }),
+  );
 
-  it('starts a new host after a reboot that left the run directory on a disk', () =>
+  it('starts a new host after a reboot that left the run directory on a disk', longCase, () =>
     withHost(async (host) => {
       const path = host.dir.join('run', 'state-mark.json');
       const { digest: _, ...known } = JSON.parse(fs.readFileSync(path, 'utf8')) as { digest: string };
       fs.writeFileSync(path, JSON.stringify({ ...known, boot: '00000000-0000-0000-0000-000000000000' }));
       replaceByEmpty(host.paths.state);
       assert.equal((await host.writ('pull')).exitCode, 0);
-    }));
+    }),
+  );
 
-  it('writes a mark in both places on an upgrade from a state without one', () =>
+  it('writes a mark in both places on an upgrade from a state without one', longCase, () =>
     withHost(async (host) => {
       removeMarks(host);
       assert.equal((await host.writ('pull')).exitCode, 0);
@@ -216,9 +221,10 @@ describe('a pull without an agent', () => {
       );
       const [one, other] = marks.map((text) => (JSON.parse(text) as { mark: string }).mark);
       assert.equal(one, other);
-    }));
+    }),
+  );
 
-  it('accepts an old backup without a mark, and a backup with the same mark', () =>
+  it('accepts an old backup without a mark, and a backup with the same mark', longCase, () =>
     withHost(async (host) => {
       const restore = (change: (backup: string) => void): void => {
         const backup = host.dir.join('backup');
@@ -237,29 +243,35 @@ describe('a pull without an agent', () => {
       assert.equal((await host.writ('pull')).exitCode, 0);
       replaceByEmpty(host.paths.state);
       assert.equal((await host.writ('pull')).exitCode, 6);
-    }));
+    }),
+  );
 });
 
 describe('writ resume --new-state', () => {
-  it('accepts a directory that was emptied on purpose, with a new mark in both places', async () => {
-    using installed = await installHost();
-    using host = copyHost(installed);
-    const markIn = (place: string): string =>
-      (JSON.parse(fs.readFileSync(host.dir.join(place, 'state-mark.json'), 'utf8')) as { mark: string }).mark;
-    const before = markIn('run');
-    for (const name of fs.readdirSync(host.paths.state))
-      fs.rmSync(`${host.paths.state}/${name}`, { recursive: true });
-    assert.equal((await host.writ('resume')).exitCode, 6);
-    const accepted = await host.writ('resume', '--new-state', '--json');
-    const { ended } = JSON.parse(accepted.stdout) as { ended: unknown };
-    assert.deepEqual([accepted.exitCode, ended], [0, [{ kind: 'new-state', what: host.paths.state }]]);
-    assert.notEqual(markIn('run'), before);
-    assert.equal(markIn('run'), markIn('state'));
-    assert.equal((await host.writ('pull')).exitCode, 0);
-    assert.match((await host.writ('history')).stdout, /accepted as a new state directory/);
-    const again = await host.writ('resume', '--new-state', '--json');
-    assert.deepEqual((JSON.parse(again.stdout) as { ended: unknown }).ended, []);
-  });
+  it(
+    'accepts a directory that was emptied on purpose, with a new mark in both places',
+    longCase,
+    async () => {
+      using installed = await installHost();
+      using host = copyHost(installed);
+      const markIn = (place: string): string =>
+        (JSON.parse(fs.readFileSync(host.dir.join(place, 'state-mark.json'), 'utf8')) as { mark: string })
+          .mark;
+      const before = markIn('run');
+      for (const name of fs.readdirSync(host.paths.state))
+        fs.rmSync(`${host.paths.state}/${name}`, { recursive: true });
+      assert.equal((await host.writ('resume')).exitCode, 6);
+      const accepted = await host.writ('resume', '--new-state', '--json');
+      const { ended } = JSON.parse(accepted.stdout) as { ended: unknown };
+      assert.deepEqual([accepted.exitCode, ended], [0, [{ kind: 'new-state', what: host.paths.state }]]);
+      assert.notEqual(markIn('run'), before);
+      assert.equal(markIn('run'), markIn('state'));
+      assert.equal((await host.writ('pull')).exitCode, 0);
+      assert.match((await host.writ('history')).stdout, /accepted as a new state directory/);
+      const again = await host.writ('resume', '--new-state', '--json');
+      assert.deepEqual((JSON.parse(again.stdout) as { ended: unknown }).ended, []);
+    },
+  );
 
   it('accepts no path without a directory, and makes none', async () => {
     using installed = await installHost();
@@ -326,7 +338,7 @@ const unmounting = (path: string) => `
 
 const asRoot = process.getuid?.() === 0 ? needsMounts() : { skip: 'an unmount needs root' };
 
-describe('a state directory on its own file system, which is unmounted', asRoot, () => {
+describe('a state directory on its own file system, which is unmounted', { ...asRoot, ...longCase }, () => {
   it('stays empty, with an agent and without one, and is used again when it is mounted', async () => {
     using dir = tempDir();
     const state = dir.join('state');

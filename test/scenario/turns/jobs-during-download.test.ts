@@ -10,6 +10,7 @@ import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { AgentSite } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, zone } from '../../kit/agent/agent-with-release.js';
 import { large, passUntil, slowDownload } from '../../kit/agent/slow-download.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -31,22 +32,26 @@ describe('an agent whose download does not end', () => {
     assert.equal(stage.front.files.length, 3, 'nothing is sent twice');
   });
 
-  it('is paused on an order at once, and activates nothing when the download has ended', async () => {
-    using dir = tempDir();
-    await using stage = await slowDownload(dir);
-    const { agent, pulled } = await stage.start();
-    await using _ = agent;
-    await agent.ask({ type: 'pause', by: 'anna', reason: 'exam' });
-    stage.front.release();
-    const end = await pulled;
-    assert.deepEqual([end.outcome, codes(end)], ['deferred', ['ACTIVATION_PAUSED']]);
-    assert.equal(active(stage.site), 'version 2\n');
-    await agent.ask({ type: 'resume', by: 'anna' });
-    assert.equal((await agent.pull()).outcome, 'activated');
-    assert.equal(stage.front.files.length, 3, 'nothing is sent twice');
-  });
+  it(
+    'is paused on an order at once, and activates nothing when the download has ended',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      await using stage = await slowDownload(dir);
+      const { agent, pulled } = await stage.start();
+      await using _ = agent;
+      await agent.ask({ type: 'pause', by: 'anna', reason: 'exam' });
+      stage.front.release();
+      const end = await pulled;
+      assert.deepEqual([end.outcome, codes(end)], ['deferred', ['ACTIVATION_PAUSED']]);
+      assert.equal(active(stage.site), 'version 2\n');
+      await agent.ask({ type: 'resume', by: 'anna' });
+      assert.equal((await agent.pull()).outcome, 'activated');
+      assert.equal(stage.front.files.length, 3, 'nothing is sent twice');
+    },
+  );
 
-  it('leaves a withdrawn release within a poll interval, and the download with it', async () => {
+  it('leaves a withdrawn release within a poll interval, and the download with it', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
@@ -69,7 +74,7 @@ describe('an agent whose download does not end', () => {
     assert.equal(active(stage.site), 'version 4\n');
   });
 
-  it('ends no download for a release that is merely newer', async () => {
+  it('ends no download for a release that is merely newer', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
@@ -85,19 +90,23 @@ describe('an agent whose download does not end', () => {
     assert.equal((await pulled).bundles[0]?.toSerial, 3);
   });
 
-  it('goes on with the download in its own staging while old generations are collected', async () => {
-    using dir = tempDir();
-    await using stage = await slowDownload(dir);
-    const { agent, pulled } = await stage.start();
-    await using _ = agent;
-    const staged = fs.readdirSync(stage.site.paths.staging);
-    for (let turn = 0; turn < 12; turn++) await stage.site.clock.advance(minuteMs / 2);
-    assert.deepEqual([staged.length, fs.readdirSync(stage.site.paths.staging)], [1, staged]);
-    stage.front.release();
-    assert.equal((await pulled).outcome, 'activated');
-  });
+  it(
+    'goes on with the download in its own staging while old generations are collected',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      await using stage = await slowDownload(dir);
+      const { agent, pulled } = await stage.start();
+      await using _ = agent;
+      const staged = fs.readdirSync(stage.site.paths.staging);
+      for (let turn = 0; turn < 12; turn++) await stage.site.clock.advance(minuteMs / 2);
+      assert.deepEqual([staged.length, fs.readdirSync(stage.site.paths.staging)], [1, staged]);
+      stage.front.release();
+      assert.equal((await pulled).outcome, 'activated');
+    },
+  );
 
-  it('ends the download for another configuration, which a cycle of its own takes', async () => {
+  it('ends the download for another configuration, which a cycle of its own takes', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();

@@ -15,6 +15,7 @@ import {
   slowDownload,
 } from '../../kit/agent/slow-download.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { noise } from '../../kit/delta/difference-bench.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -41,7 +42,7 @@ async function outcomesIn(agent: AgentInProcess): Promise<string[]> {
 }
 
 describe('a request during a download', () => {
-  it('repairs damaged policy, and the download resumes behind the repair', async () => {
+  it('repairs damaged policy, and the download resumes behind the repair', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
@@ -56,7 +57,7 @@ describe('a request during a download', () => {
     assert.deepEqual(rangesIn(stage), [undefined, rest]);
   });
 
-  it('of the agent itself repairs damaged policy too', async () => {
+  it('of the agent itself repairs damaged policy too', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir, { scrub: { every: '10m' } });
     const { agent, pulled } = await stage.start();
@@ -106,7 +107,7 @@ describe('a request during a download', () => {
     assert.deepEqual(rangesIn(stage), [undefined]);
   });
 
-  it('pulls by force in place of the cycle without force, which its own answers', async () => {
+  it('pulls by force in place of the cycle without force, which its own answers', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
@@ -117,7 +118,7 @@ describe('a request during a download', () => {
     assert.deepEqual(rangesIn(stage), [undefined, rest]);
   });
 
-  it('pulls behind the download, which it reports at once', async () => {
+  it('pulls behind the download, which it reports at once', longCase, async () => {
     using dir = tempDir();
     await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
@@ -152,7 +153,7 @@ describe('a request during a download', () => {
     assert.deepEqual(await outcomesIn(agent), ['activated', 'activated', 'activated']);
   });
 
-  it('resumes the difference that it ended', async () => {
+  it('resumes the difference that it ended', longCase, async () => {
     using dir = tempDir();
     const base = noise('base', 300_000);
     const third = { 'block.rpz': base, 'more.rpz': noise('more', 300_000) };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { sealed } from '../../../src/agent/state/sealed-json.js';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -33,7 +34,7 @@ describe('a host whose state a later version wrote', () => {
       assert.deepEqual(everyByteOf(site.state), before);
     });
 
-  it('goes on where it was when the later version is back, which knows what it wrote', async () => {
+  it('goes on where it was when the later version is back, which knows what it wrote', longCase, async () => {
     using dir = tempDir();
     const site = await pulledOnce(dir);
     const ledger = join(site.state, 'ledger.json');

@@ -7,6 +7,7 @@ import { openFleetStore } from '../../../src/fleet/store/open-store.js';
 import { listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../kit/disk/temp-dir.js';
 import { assertRecount } from '../../kit/fleet/assert-recount.js';
@@ -16,7 +17,7 @@ describe('a fleet refuses', () => {
   const clock = fakeClock({ mode: 'skip' });
   const change = { who: 'anna', nowMs: clock.nowMs() };
 
-  it('unknown ids', async () => {
+  it('unknown ids', longCase, async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
     const { db } = bench.store;

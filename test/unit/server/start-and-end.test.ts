@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { isWritError, type WritError } from '../../../src/core/errors.js';
 import { startServer } from '../../../src/server/server.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -43,7 +44,7 @@ describe('start and end', () => {
     assert.equal(await codeOf(foreign), 'LISTEN_FAILED');
   });
 
-  it('does not wait for a client that keeps its connection for a next request', async () => {
+  it('does not wait for a client that keeps its connection for a next request', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { writ } from '../../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
@@ -47,21 +48,25 @@ async function check(dir: TempDir, ...args: readonly string[]): Promise<Answer> 
 const grep = shell('grep -q good "$1/block.rpz" || { echo block.rpz:1 is bad; exit 1; }');
 
 describe('writ check', () => {
-  it('accepts a directory that every check accepts, without a server, and writes no state of a host', async () => {
-    using dir = tempDir();
-    oneBundle(dir, [{ name: 'json', parse: ['*.json'] }, grep]);
-    const answer = await check(dir);
-    assert.deepEqual([answer.outcome, answer.exitCode], ['accepted', 0]);
-    assert.deepEqual(
-      answer.checks.map(({ verdict }) => verdict),
-      ['ok', 'ok'],
-    );
-    assert.deepEqual(fs.readdirSync(dir.path).sort(), ['agent.yaml', 'policy']);
-    assert.deepEqual(
-      fs.readdirSync(tmpdir()).filter((name) => name.startsWith('writ-check-')),
-      [],
-    );
-  });
+  it(
+    'accepts a directory that every check accepts, without a server, and writes no state of a host',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      oneBundle(dir, [{ name: 'json', parse: ['*.json'] }, grep]);
+      const answer = await check(dir);
+      assert.deepEqual([answer.outcome, answer.exitCode], ['accepted', 0]);
+      assert.deepEqual(
+        answer.checks.map(({ verdict }) => verdict),
+        ['ok', 'ok'],
+      );
+      assert.deepEqual(fs.readdirSync(dir.path).sort(), ['agent.yaml', 'policy']);
+      assert.deepEqual(
+        fs.readdirSync(tmpdir()).filter((name) => name.startsWith('writ-check-')),
+        [],
+      );
+    },
+  );
 
   it('exits 3 and prints the line of every check that rejects the directory', async () => {
     using dir = tempDir();
@@ -115,20 +120,24 @@ describe('writ check', () => {
     );
   });
 
-  it('requires --bundle when several are configured, and stages the bundles of --with beside it', async () => {
-    using dir = tempDir();
-    const both = shell('cat "$2/acl/rules" "$2/limits/max"');
-    writeTree(dir.join('acl'), { rules: 'allow\n' });
-    writeTree(dir.join('limits'), { max: '5\n' });
-    configure(dir, [{ name: 'acl', checks: [both] }, { name: 'limits' }]);
-    assert.equal((await check(dir, 'acl')).code, 'USAGE');
-    assert.equal((await check(dir, 'acl', '--bundle', 'nobody')).code, 'USAGE');
-    assert.equal((await check(dir, 'acl', '--bundle', 'acl')).exitCode, 3);
-    const answer = await check(dir, 'acl', '--bundle', 'acl', '--with', 'limits=limits');
-    assert.equal(answer.outcome, 'accepted');
-    assert.match(answer.checks[0]?.text ?? '', /allow\n5/);
-    assert.equal((await check(dir, 'acl', '--bundle', 'acl', '--with', 'limits')).code, 'USAGE');
-  });
+  it(
+    'requires --bundle when several are configured, and stages the bundles of --with beside it',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const both = shell('cat "$2/acl/rules" "$2/limits/max"');
+      writeTree(dir.join('acl'), { rules: 'allow\n' });
+      writeTree(dir.join('limits'), { max: '5\n' });
+      configure(dir, [{ name: 'acl', checks: [both] }, { name: 'limits' }]);
+      assert.equal((await check(dir, 'acl')).code, 'USAGE');
+      assert.equal((await check(dir, 'acl', '--bundle', 'nobody')).code, 'USAGE');
+      assert.equal((await check(dir, 'acl', '--bundle', 'acl')).exitCode, 3);
+      const answer = await check(dir, 'acl', '--bundle', 'acl', '--with', 'limits=limits');
+      assert.equal(answer.outcome, 'accepted');
+      assert.match(answer.checks[0]?.text ?? '', /allow\n5/);
+      assert.equal((await check(dir, 'acl', '--bundle', 'acl', '--with', 'limits')).code, 'USAGE');
+    },
+  );
 
   it('exits 2 with CONFIG_INVALID for a configuration with a mistake', async () => {
     using dir = tempDir();
@@ -194,7 +203,7 @@ describe('a signal to writ check', () => {
     });
   }
 
-  it('ends the sandbox of a running check', needs('bwrap', 'bubblewrap'), async () => {
+  it('ends the sandbox of a running check', { ...needs('bwrap', 'bubblewrap'), ...longCase }, async () => {
     using dir = tempDir();
     // A duration that no other process has in its command line.
     const duration = `10000.${process.pid}`;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
@@ -29,47 +30,51 @@ function prepareDelegation(dir: TempDir) {
 }
 
 describe('writ delegate', () => {
-  it('hands over a bundle, which the team then signs and publishes, and a refresh publishes its release', async () => {
-    using dir = tempDir();
-    const { repository, delegate } = prepareDelegation(dir);
-    await repository.publish({ file: 'one' });
-    const refused = await writ(dir, ...delegate, '--yes', '--json');
-    assert.deepEqual([refused.exitCode, jsonOf(refused)['code']], [2, 'DELEGATION_REFUSED']);
-    const unasked = await writ(dir, ...delegate, '--hand-over', '--json');
-    assert.deepEqual([unasked.exitCode, jsonOf(unasked)['code']], [2, 'USAGE']);
-    const dry = await writ(dir, ...delegate, '--hand-over', '--dry-run');
-    assert.match(dry.stdout, /^WOULD DELEGATE TO dns-team\n {2}dns-team {2}dns-\*\/\*\n/);
-    assert.match(
-      dry.stdout,
-      /\n {2}moves {2}dns-edge\/stable\.tar\.br\n {2}hands over {2}dns-edge stable serial 1 r1 sha256:[0-9a-f]{12}\nNothing was written\n$/,
-    );
-    const run = await writ(dir, ...delegate, '--hand-over', '--yes');
-    assert.equal(run.exitCode, 0, run.stderr);
-    assert.match(run.stdout, /^DELEGATED dns-team\n/);
-    assert.match(run.stdout, /until its keys have signed\. Hosts keep their 1 release until then\.\n/);
-    assert.match(
-      run.stdout,
-      /\nNext: writ sign --role dns-team --repository repo --keys DIR {3}\(holder of dns-team\)\n$/,
-    );
-    const sign = await writ(dir, 'sign', '--role', 'dns-team', '--keys', 'team-dns-team');
-    assert.equal(sign.exitCode, 0, sign.stderr);
-    assert.match(
-      sign.stdout,
-      /^SIGNED dns-team v1: 1 release, until .*; hosts see it when snapshot and timestamp are signed\n/,
-    );
-    writeTree(dir.join('source'), { file: 'two' });
-    const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
-    assert.match(publish.stdout, /^SIGNED dns-edge stable serial 1 -> 2; /, publish.stderr);
-    const refresh = await writ(dir, 'refresh', '--keys', 'keys');
-    assert.match(
-      refresh.stdout,
-      /; dns-team v2 published\n {2}publishes {2}dns-edge stable serial 2 sha256:[0-9a-f]{12}\n$/,
-    );
-    assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
-    const status = await writ(dir, 'repo', 'status');
-    assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);
-    assert.match(status.stdout, /\n {2}dns-edge {2}stable {3}2 /);
-  });
+  it(
+    'hands over a bundle, which the team then signs and publishes, and a refresh publishes its release',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository, delegate } = prepareDelegation(dir);
+      await repository.publish({ file: 'one' });
+      const refused = await writ(dir, ...delegate, '--yes', '--json');
+      assert.deepEqual([refused.exitCode, jsonOf(refused)['code']], [2, 'DELEGATION_REFUSED']);
+      const unasked = await writ(dir, ...delegate, '--hand-over', '--json');
+      assert.deepEqual([unasked.exitCode, jsonOf(unasked)['code']], [2, 'USAGE']);
+      const dry = await writ(dir, ...delegate, '--hand-over', '--dry-run');
+      assert.match(dry.stdout, /^WOULD DELEGATE TO dns-team\n {2}dns-team {2}dns-\*\/\*\n/);
+      assert.match(
+        dry.stdout,
+        /\n {2}moves {2}dns-edge\/stable\.tar\.br\n {2}hands over {2}dns-edge stable serial 1 r1 sha256:[0-9a-f]{12}\nNothing was written\n$/,
+      );
+      const run = await writ(dir, ...delegate, '--hand-over', '--yes');
+      assert.equal(run.exitCode, 0, run.stderr);
+      assert.match(run.stdout, /^DELEGATED dns-team\n/);
+      assert.match(run.stdout, /until its keys have signed\. Hosts keep their 1 release until then\.\n/);
+      assert.match(
+        run.stdout,
+        /\nNext: writ sign --role dns-team --repository repo --keys DIR {3}\(holder of dns-team\)\n$/,
+      );
+      const sign = await writ(dir, 'sign', '--role', 'dns-team', '--keys', 'team-dns-team');
+      assert.equal(sign.exitCode, 0, sign.stderr);
+      assert.match(
+        sign.stdout,
+        /^SIGNED dns-team v1: 1 release, until .*; hosts see it when snapshot and timestamp are signed\n/,
+      );
+      writeTree(dir.join('source'), { file: 'two' });
+      const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
+      assert.match(publish.stdout, /^SIGNED dns-edge stable serial 1 -> 2; /, publish.stderr);
+      const refresh = await writ(dir, 'refresh', '--keys', 'keys');
+      assert.match(
+        refresh.stdout,
+        /; dns-team v2 published\n {2}publishes {2}dns-edge stable serial 2 sha256:[0-9a-f]{12}\n$/,
+      );
+      assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
+      const status = await writ(dir, 'repo', 'status');
+      assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);
+      assert.match(status.stdout, /\n {2}dns-edge {2}stable {3}2 /);
+    },
+  );
 
   it('prints releases that return to the targets apart from those that no snapshot lists', async () => {
     using dir = tempDir();

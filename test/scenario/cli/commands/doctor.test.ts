@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { showFindings } from '../../../../src/cli/show/show-doctor.js';
 import type { DoctorFinding } from '../../../../src/core/status/doctor.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
@@ -33,7 +34,7 @@ describe('writ doctor', () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  it('exits 0 on a host without findings while its agent runs', async () => {
+  it('exits 0 on a host without findings while its agent runs', longCase, async () => {
     using host = copyHost(installed);
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
@@ -74,7 +75,7 @@ describe('writ doctor', () => {
     assert.deepEqual([agent?.state, agent?.next], ['warn', `writ agent --config ${host.config}`]);
   });
 
-  it('exits 2 for a failure, also without a configuration', async () => {
+  it('exits 2 for a failure, also without a configuration', longCase, async () => {
     using host = copyHost(installed);
     host.configure({ root: '' });
     const run = await host.writ('doctor');
@@ -87,7 +88,10 @@ describe('writ doctor', () => {
   });
 
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
-  it('names the command with sudo for a user without the right to read the state', asRoot, async () => {
+  it('names the command with sudo for a user without the right to read the state', {
+    ...asRoot,
+    ...longCase,
+  }, async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
     rmSync(host.dir.join('run/status.json'));

@@ -4,6 +4,7 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import type { StatusReport } from '../../../../src/core/protocol/control-protocol.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { problem } from '../../../kit/cli/cycle-results.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
@@ -51,7 +52,7 @@ describe('writ health', () => {
     ]);
   });
 
-  it('names the first mistake of an invalid configuration', async () => {
+  it('names the first mistake of an invalid configuration', longCase, async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, 'bundle: []\n');
@@ -60,7 +61,7 @@ describe('writ health', () => {
     assert.match(stdout, /^CRITICAL .* mistakes: 1:1 .+ \(and \d more\) \[CONFIG_INVALID\]\n$/);
   });
 
-  it('evaluates the state directory of a host without an agent, and reports NO_AGENT', async () => {
+  it('evaluates the state directory of a host without an agent, and reports NO_AGENT', longCase, async () => {
     using host = await installHost();
     const run = await host.writ('health');
     assert.equal(run.exitCode, 1, run.stdout);
@@ -104,33 +105,37 @@ describe('writ health of a user without the right to read the state', asRoot, ()
     return [run.exitCode, jsonOf(run)['outcome'], jsonOf(run)['source']];
   };
 
-  it('uses status.json, which the agent writes every minute', async () => {
+  it('uses status.json, which the agent writes every minute', longCase, async () => {
     assert.deepEqual(await healthFromFile(60_000, { trust: [] }), [0, 'ok', 'file']);
     const stale = { trust: [], freshness: { state: 'stale' } } as const;
     assert.deepEqual(await healthFromFile(60_000, stale), [1, 'warning', 'file']);
   });
 
-  it('uses the same status source as writ status, which prints the age of status.json', async () => {
-    using host = copyHost(installed);
-    chmodSync(host.dir.path, 0o755);
-    await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
-    chmodSync(host.dir.join('run/agent.sock'), 0o600);
-    const file = host.dir.join('run/status.json');
-    const statusFromFile = async (ageMs: number): Promise<string> => {
-      writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - ageMs })));
-      chmodSync(file, 0o644);
-      const { exitCode, stdout, stderr } = await host.writUnder(unprivileged, 'status');
-      return `${exitCode} ${stdout}${stderr}`;
-    };
-    assert.match(
-      await statusFromFile(120_000),
-      /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: this user cannot open a socket/,
-    );
-    assert.match(
-      await statusFromFile(600_000),
-      /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/,
-    );
-  });
+  it(
+    'uses the same status source as writ status, which prints the age of status.json',
+    longCase,
+    async () => {
+      using host = copyHost(installed);
+      chmodSync(host.dir.path, 0o755);
+      await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
+      chmodSync(host.dir.join('run/agent.sock'), 0o600);
+      const file = host.dir.join('run/status.json');
+      const statusFromFile = async (ageMs: number): Promise<string> => {
+        writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - ageMs })));
+        chmodSync(file, 0o644);
+        const { exitCode, stdout, stderr } = await host.writUnder(unprivileged, 'status');
+        return `${exitCode} ${stdout}${stderr}`;
+      };
+      assert.match(
+        await statusFromFile(120_000),
+        /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: this user cannot open a socket/,
+      );
+      assert.match(
+        await statusFromFile(600_000),
+        /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/,
+      );
+    },
+  );
 
   it('names the state directory where no agent listens and the user cannot read the state', async () => {
     using host = copyHost(installed);
@@ -164,40 +169,48 @@ describe('writ health of a user without the right to read the state', asRoot, ()
     assert.deepEqual(await healthFromFile(0, {}, 0o600), unknown);
   });
 
-  it('is unknown when no agent runs and the state is unreadable, also with --fail-on critical', async () => {
-    using host = copyHost(installed);
-    chmodSync(host.dir.path, 0o755);
-    rmSync(host.dir.join('run/status.json'), { force: true });
-    for (const args of [[], ['--fail-on', 'critical']]) {
-      const run = await host.writUnder(unprivileged, 'health', ...args);
-      assert.equal(run.exitCode, 3, run.stdout);
-      assert.match(run.stdout, /^UNKNOWN {2}this user has no right to read .*\[DISK_DENIED\]\n$/);
-    }
-    chmodSync(host.config, 0o600);
-    assert.equal((await host.writUnder(unprivileged, 'health')).exitCode, 3);
-  });
+  it(
+    'is unknown when no agent runs and the state is unreadable, also with --fail-on critical',
+    longCase,
+    async () => {
+      using host = copyHost(installed);
+      chmodSync(host.dir.path, 0o755);
+      rmSync(host.dir.join('run/status.json'), { force: true });
+      for (const args of [[], ['--fail-on', 'critical']]) {
+        const run = await host.writUnder(unprivileged, 'health', ...args);
+        assert.equal(run.exitCode, 3, run.stdout);
+        assert.match(run.stdout, /^UNKNOWN {2}this user has no right to read .*\[DISK_DENIED\]\n$/);
+      }
+      chmodSync(host.config, 0o600);
+      assert.equal((await host.writUnder(unprivileged, 'health')).exitCode, 3);
+    },
+  );
 
-  it('requests the status on the read socket of the group, as status does, while a pull is refused', async () => {
-    using host = copyHost(installed);
-    chmodSync(host.dir.path, 0o755);
-    host.configure({ read: { group: 65_534 } });
-    await using agent = startWrit(['agent', '--config', host.config]);
-    await agent.waitForStderr(/"state":"run"/);
-    const run = await host.writUnder(unprivileged, 'health', '--json');
-    assert.deepEqual([run.exitCode, jsonOf(run)['source'], jsonOf(run)['agent']], [0, 'agent', 'run']);
-    const status = await host.writUnder(unprivileged, 'status', '--json');
-    assert.deepEqual([status.exitCode, jsonOf(status)['health']], [0, 'ok']);
-    const pull = await host.writUnder(unprivileged, 'pull', '--json');
-    assert.deepEqual([jsonOf(pull)['code'], pull.exitCode], ['AGENT_UNREACHABLE', 1]);
-    agent.child.kill('SIGKILL');
-    await agent.ended;
-    const gone = jsonOf(await host.writUnder(unprivileged, 'health', '--json'));
-    const codes = (gone['findings'] as { code: string }[]).map(({ code }) => code);
-    assert.deepEqual([gone['exitCode'], gone['source'], codes], [1, 'file', ['AGENT_UNREACHABLE']]);
-  });
+  it(
+    'requests the status on the read socket of the group, as status does, while a pull is refused',
+    longCase,
+    async () => {
+      using host = copyHost(installed);
+      chmodSync(host.dir.path, 0o755);
+      host.configure({ read: { group: 65_534 } });
+      await using agent = startWrit(['agent', '--config', host.config]);
+      await agent.waitForStderr(/"state":"run"/);
+      const run = await host.writUnder(unprivileged, 'health', '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['source'], jsonOf(run)['agent']], [0, 'agent', 'run']);
+      const status = await host.writUnder(unprivileged, 'status', '--json');
+      assert.deepEqual([status.exitCode, jsonOf(status)['health']], [0, 'ok']);
+      const pull = await host.writUnder(unprivileged, 'pull', '--json');
+      assert.deepEqual([jsonOf(pull)['code'], pull.exitCode], ['AGENT_UNREACHABLE', 1]);
+      agent.child.kill('SIGKILL');
+      await agent.ended;
+      const gone = jsonOf(await host.writUnder(unprivileged, 'health', '--json'));
+      const codes = (gone['findings'] as { code: string }[]).map(({ code }) => code);
+      assert.deepEqual([gone['exitCode'], gone['source'], codes], [1, 'file', ['AGENT_UNREACHABLE']]);
+    },
+  );
 });
 
-describe('writ health of a host whose agent ended', () => {
+describe('writ health of a host whose agent ended', longCase, () => {
   /** @returns exit code and outcome for root, with an intact ledger and a status.json of this agent state and age */
   const healthAfterEnd = async (
     agent: StatusReport['agent'],

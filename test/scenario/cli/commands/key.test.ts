@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeOpensslKey } from '../../../kit/programs/openssl-keys.js';
@@ -29,7 +30,7 @@ describe('writ key new', () => {
     assert.deepEqual(readdirSync(dir.join('keys')).sort(), ['carol.key', 'carol.pub']);
   });
 
-  it('encrypts the key with the output of --passphrase-command', async () => {
+  it('encrypts the key with the output of --passphrase-command', longCase, async () => {
     using dir = tempDir();
     const secret = ['--passphrase-command', 'printf "from a manager\\n"'];
     const run = await writ(dir, ['key', 'new', 'ben.key', ...secret, '--json']);
@@ -135,7 +136,7 @@ describe('writ key passphrase', () => {
   });
 });
 
-describe('an external signer', needs('openssl', 'openssl'), () => {
+describe('an external signer', { ...needs('openssl', 'openssl'), ...longCase }, () => {
   it('signs a publish and a refresh in place of key files', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { writSite } from '../../../kit/agent/writ-site.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { writOnTerminal } from '../../../kit/cli/on-terminal.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -21,7 +22,7 @@ async function screenOf(args: readonly string[], shown: string): Promise<readonl
 
 const humanLine = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}info {3}/;
 
-describe('the log on a terminal', script, () => {
+describe('the log on a terminal', { ...script, ...longCase }, () => {
   it('has readable lines for writ agent, and JSON with --log json', async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
@@ -52,7 +53,7 @@ describe('the log on a terminal', script, () => {
   });
 });
 
-describe('the log without a terminal', () => {
+describe('the log without a terminal', longCase, () => {
   it('is JSON, and with --log lines readable lines without colours', async () => {
     using dir = tempDir();
     writeRepository(dir.path);

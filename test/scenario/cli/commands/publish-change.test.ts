@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { inodeState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
@@ -30,7 +31,7 @@ async function withList(dir: TempDir, lines: number) {
 const small = { list: 'line\n', 'views/eu.yaml': 'eu: 1\n' };
 
 describe('writ publish', () => {
-  it('prints the change from the head in files, bytes and lines', async () => {
+  it('prints the change from the head in files, bytes and lines', longCase, async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const run = await publish(dir, { list: `${'line\n'.repeat(99)}other\n`, new: '1\n2\n' });
@@ -74,7 +75,7 @@ describe('writ publish', () => {
     assert.deepEqual(inodeState(directory), state);
   });
 
-  it('publishes with --accept-change, and prints the accepted change', async () => {
+  it('publishes with --accept-change, and prints the accepted change', longCase, async () => {
     using dir = tempDir();
     await withList(dir, 100);
     const dry = await publish(dir, small, '--accept-change', '--dry-run');
@@ -97,19 +98,26 @@ describe('writ publish', () => {
     );
   });
 
-  it('publishes with --fixes when the change is within the bounds of the release before the fault', async () => {
-    using dir = tempDir();
-    await withList(dir, 100);
-    const good = (line: string) => ({ list: `${'line\n'.repeat(99)}${line}\n`, 'views/eu.yaml': 'eu: 1\n' });
-    await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
-    assert.equal((await publish(dir, good('y'))).exitCode, 3);
-    const run = await publish(dir, good('y'), '--fixes', '2');
-    assert.equal(run.exitCode, 0, run.stderr);
-    assert.match(run.stdout, /\n {2}within the bounds of 1, the release before the fault\n$/);
-    await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
-    const json = jsonOf(await publish(dir, good('z'), '--fixes', '4', '--dry-run', '--json'));
-    assert.equal((json['change'] as { withinBoundsOf?: number }).withinBoundsOf, 3);
-  });
+  it(
+    'publishes with --fixes when the change is within the bounds of the release before the fault',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      await withList(dir, 100);
+      const good = (line: string) => ({
+        list: `${'line\n'.repeat(99)}${line}\n`,
+        'views/eu.yaml': 'eu: 1\n',
+      });
+      await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
+      assert.equal((await publish(dir, good('y'))).exitCode, 3);
+      const run = await publish(dir, good('y'), '--fixes', '2');
+      assert.equal(run.exitCode, 0, run.stderr);
+      assert.match(run.stdout, /\n {2}within the bounds of 1, the release before the fault\n$/);
+      await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
+      const json = jsonOf(await publish(dir, good('z'), '--fixes', '4', '--dry-run', '--json'));
+      assert.equal((json['change'] as { withinBoundsOf?: number }).withinBoundsOf, 3);
+    },
+  );
 
   it('exits 3 for a directory without a file, and 2 for it as a first or accepted release', async () => {
     using dir = tempDir();

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { listOf, withLine } from '../../../kit/delta/list-tree.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -15,7 +16,7 @@ interface ShownDelta {
   readonly bytes: number;
 }
 
-describe('writ publish', () => {
+describe('writ publish', longCase, () => {
   it('makes deltas unless --deltas is 0, and inspect and repo check verify them', async () => {
     using dir = tempDir();
     const [repository, keys] = [dir.join('repo'), dir.join('keys')];

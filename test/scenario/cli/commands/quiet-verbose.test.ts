@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { writSite } from '../../../kit/agent/writ-site.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { madeHere, writ } from '../../../kit/cli/publisher-cli.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('-q', () => {
-  it('prints nothing for a command whose exit code is the answer', async () => {
+  it('prints nothing for a command whose exit code is the answer', longCase, async () => {
     using dir = tempDir();
     const site = writSite(dir, { sandbox: 'off' });
     for (const [command, exitCode] of [

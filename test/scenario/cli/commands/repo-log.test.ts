@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { madeHere, writ } from '../../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -60,7 +61,7 @@ const allEntries = [
 ];
 
 describe('writ repo log', () => {
-  it('prints the change and the signing keys of each version, the newest first', async () => {
+  it('prints the change and the signing keys of each version, the newest first', longCase, async () => {
     using dir = tempDir();
     await withHistory(dir);
     const log = await logOf(dir);
@@ -81,7 +82,7 @@ describe('writ repo log', () => {
     assert.match(text.stdout, /does not say which person used a shared key/);
   });
 
-  it('prints only the bundle and channel of its flags, and no more entries than -n', async () => {
+  it('prints only the bundle and channel of its flags, and no more entries than -n', longCase, async () => {
     using dir = tempDir();
     await withHistory(dir);
     const canary = await logOf(dir, '--bundle', 'dns-edge', '--channel', 'canary');
@@ -91,7 +92,7 @@ describe('writ repo log', () => {
     assert.deepEqual((await logOf(dir, '--bundle', 'nobody')).entries, []);
   });
 
-  it('prints its first version after a collection, and no entry before it', async () => {
+  it('prints its first version after a collection, and no entry before it', longCase, async () => {
     using dir = tempDir();
     await withHistory(dir);
     await writ(dir, 'repo', 'gc', '--repository', 'repo', '--keep', '1', '--grace', '1ms', '--yes');
@@ -101,7 +102,7 @@ describe('writ repo log', () => {
     assert.equal(log.exitCode, 0);
   });
 
-  it('names the flag that shows the roots before the given one', async () => {
+  it('names the flag that shows the roots before the given one', longCase, async () => {
     using dir = tempDir();
     madeHere(dir);
     const places = ['--repository', 'repo', '--keys', 'keys'];
@@ -122,38 +123,42 @@ describe('writ repo log', () => {
     );
   });
 
-  it('reports a changed, truncated or linked version as a problem, without an entry for it', async () => {
-    using dir = tempDir();
-    const { directory } = await withHistory(dir);
-    const path = (version: number): string => `${directory}/metadata/${version}.targets.json`;
-    fs.writeFileSync(path(3), fs.readFileSync(path(3), 'utf8').replace('"serial":2', '"serial":9'));
-    fs.truncateSync(path(5), 40);
-    fs.rmSync(path(6));
-    fs.symlinkSync('/etc/passwd', path(6));
-    fs.rmSync(path(2));
-    const log = await logOf(dir);
-    assert.equal(log.exitCode, 1);
-    assert.deepEqual(
-      log.problems.map(({ where, code }) => `${where} ${code}`),
-      [
-        'metadata/6.targets.json REPOSITORY_INVALID',
-        'metadata/5.targets.json METADATA_MALFORMED',
-        'metadata/3.targets.json SIGNATURE_THRESHOLD',
-      ],
-    );
-    assert.deepEqual(
-      log.entries.map((entry) => `${textOf(entry)} <- ${entry.comparedWith}`),
-      [
-        'withdraw stable 2 2 targets.7 <- 4',
-        'publish stable 2 targets.4 <- 1',
-        'publish canary 2 targets.4 <- 1',
-        'init root.1 <- null',
-      ],
-    );
-    assert.deepEqual(log.missing, [{ role: 'targets', versions: [2] }]);
-  });
+  it(
+    'reports a changed, truncated or linked version as a problem, without an entry for it',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { directory } = await withHistory(dir);
+      const path = (version: number): string => `${directory}/metadata/${version}.targets.json`;
+      fs.writeFileSync(path(3), fs.readFileSync(path(3), 'utf8').replace('"serial":2', '"serial":9'));
+      fs.truncateSync(path(5), 40);
+      fs.rmSync(path(6));
+      fs.symlinkSync('/etc/passwd', path(6));
+      fs.rmSync(path(2));
+      const log = await logOf(dir);
+      assert.equal(log.exitCode, 1);
+      assert.deepEqual(
+        log.problems.map(({ where, code }) => `${where} ${code}`),
+        [
+          'metadata/6.targets.json REPOSITORY_INVALID',
+          'metadata/5.targets.json METADATA_MALFORMED',
+          'metadata/3.targets.json SIGNATURE_THRESHOLD',
+        ],
+      );
+      assert.deepEqual(
+        log.entries.map((entry) => `${textOf(entry)} <- ${entry.comparedWith}`),
+        [
+          'withdraw stable 2 2 targets.7 <- 4',
+          'publish stable 2 targets.4 <- 1',
+          'publish canary 2 targets.4 <- 1',
+          'init root.1 <- null',
+        ],
+      );
+      assert.deepEqual(log.missing, [{ role: 'targets', versions: [2] }]);
+    },
+  );
 
-  it('lists no release that is signed by a key outside the root', async () => {
+  it('lists no release that is signed by a key outside the root', longCase, async () => {
     using dir = tempDir();
     const { directory } = await withHistory(dir);
     using other = tempDir();
@@ -168,24 +173,28 @@ describe('writ repo log', () => {
     assert.ok(!log.entries.some(({ version, role }) => role === 'targets' && version === 2));
   });
 
-  it('reads no more versions, bytes and time than its bounds, and reports where it stopped', async () => {
-    using dir = tempDir();
-    const { directory: repository } = await withHistory(dir);
-    const read = (bounds: { maxVersions?: number; maxBytes?: number; maxMs?: number }) =>
-      readRepositoryLog({
-        repository,
-        clock: systemClock,
-        bounds: { maxVersions: 1000, maxBytes: 64_000_000, maxMs: 30_000, ...bounds },
-      });
-    const two = read({ maxVersions: 2 });
-    assert.deepEqual(two.beginnings, [{ role: 'targets', version: 6, olderAre: 'not-read' }]);
-    assert.deepEqual(
-      two.entries.map(({ role, version }) => `${role}.${version}`),
-      ['targets.7', 'root.1'],
-    );
-    assert.equal(read({ maxBytes: 1 }).entries.length, 1);
-    assert.equal(read({ maxMs: -1 }).entries.length, 1);
-  });
+  it(
+    'reads no more versions, bytes and time than its bounds, and reports where it stopped',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { directory: repository } = await withHistory(dir);
+      const read = (bounds: { maxVersions?: number; maxBytes?: number; maxMs?: number }) =>
+        readRepositoryLog({
+          repository,
+          clock: systemClock,
+          bounds: { maxVersions: 1000, maxBytes: 64_000_000, maxMs: 30_000, ...bounds },
+        });
+      const two = read({ maxVersions: 2 });
+      assert.deepEqual(two.beginnings, [{ role: 'targets', version: 6, olderAre: 'not-read' }]);
+      assert.deepEqual(
+        two.entries.map(({ role, version }) => `${role}.${version}`),
+        ['targets.7', 'root.1'],
+      );
+      assert.equal(read({ maxBytes: 1 }).entries.length, 1);
+      assert.equal(read({ maxMs: -1 }).entries.length, 1);
+    },
+  );
 
   it('prints key ids when a key replaces another one of the same name', async () => {
     using dir = tempDir();
@@ -198,38 +207,42 @@ describe('writ repo log', () => {
     assert.ok(run.stdout.includes(`(+dns-team ${is} -dns-team ${was}, 1 needed)`), run.stdout);
   });
 
-  it('lists a delegation as one entry, and no publish for the release that it hands over', async () => {
-    using dir = tempDir();
-    const repository = madeHere(dir);
-    await repository.publish({ file: 'one' });
-    const team = makeTeam(dir, 'dns-team');
-    const key = `${team.keys}/dns-team.key`;
-    const given = ['--repository', 'repo', '--keys', 'keys', '--paths', 'dns-*/*', '--key', key];
-    const delegated = await writ(dir, 'delegate', 'dns-team', ...given, '--hand-over', '--yes');
-    assert.equal(delegated.exitCode, 0, delegated.stderr);
-    await writ(dir, 'sign', '--role', 'dns-team', '--repository', 'repo', '--keys', team.keys);
-    writeTree(dir.join('source'), { file: 'two' });
-    const publish = [
-      'publish',
-      'source',
-      '--repository',
-      'repo',
-      '--keys',
-      team.keys,
-      '--bundle',
-      'dns-edge',
-    ];
-    await writ(dir, ...publish);
-    const log = await logOf(dir);
-    assert.deepEqual(log.entries.map(textOf).sort(), [
-      'delegate targets.3',
-      'init root.1',
-      'publish stable 1 2 dns-team.2',
-      'publish stable 1 targets.2',
-    ]);
-    assert.deepEqual(
-      log.entries.filter(({ role }) => role === 'dns-team').flatMap(({ signers }) => signers.length),
-      [1],
-    );
-  });
+  it(
+    'lists a delegation as one entry, and no publish for the release that it hands over',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = madeHere(dir);
+      await repository.publish({ file: 'one' });
+      const team = makeTeam(dir, 'dns-team');
+      const key = `${team.keys}/dns-team.key`;
+      const given = ['--repository', 'repo', '--keys', 'keys', '--paths', 'dns-*/*', '--key', key];
+      const delegated = await writ(dir, 'delegate', 'dns-team', ...given, '--hand-over', '--yes');
+      assert.equal(delegated.exitCode, 0, delegated.stderr);
+      await writ(dir, 'sign', '--role', 'dns-team', '--repository', 'repo', '--keys', team.keys);
+      writeTree(dir.join('source'), { file: 'two' });
+      const publish = [
+        'publish',
+        'source',
+        '--repository',
+        'repo',
+        '--keys',
+        team.keys,
+        '--bundle',
+        'dns-edge',
+      ];
+      await writ(dir, ...publish);
+      const log = await logOf(dir);
+      assert.deepEqual(log.entries.map(textOf).sort(), [
+        'delegate targets.3',
+        'init root.1',
+        'publish stable 1 2 dns-team.2',
+        'publish stable 1 targets.2',
+      ]);
+      assert.deepEqual(
+        log.entries.filter(({ role }) => role === 'dns-team').flatMap(({ signers }) => signers.length),
+        [1],
+      );
+    },
+  );
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -17,7 +18,7 @@ async function published(dir: TempDir) {
   return repository;
 }
 
-describe('writ repo check', () => {
+describe('writ repo check', longCase, () => {
   it('exits 0 with the verified counts, and 1 with the code of each problem', async () => {
     using dir = tempDir();
     const repository = await published(dir);

@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 import { runCommand } from '../../../../src/platform/process/run-command.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { scriptArgv } from '../../../kit/cli/child-script.js';
 import { type FakeAgent, fakeAgent } from '../../../kit/cli/fake-agent.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
@@ -116,7 +117,7 @@ async function endAll(agents: readonly FakeAgent[]): Promise<void> {
 
 const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become another user' };
 
-describe('a user of a host', asRoot, () => {
+describe('a user of a host', { ...asRoot, ...longCase }, () => {
   it('reports the state of the agent or unknown, and never a better state', async () => {
     using installed = await installHost();
     using host = copyHost(installed);

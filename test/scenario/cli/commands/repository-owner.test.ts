@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { userName } from '../../../../src/platform/users/user-id.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { madeHere, writ } from '../../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -22,7 +23,7 @@ describe('root in a repository of another user', asRoot, () => {
     ['promote', ...where, '--bundle', 'access', '--from', 'stable', '--to', 'canary'],
     ['repo', 'export', 'out', '--repository', 'repo'],
   ])
-    it(`is refused by writ ${command[0]} ${command[1]}, which writes nothing`, async () => {
+    it(`is refused by writ ${command[0]} ${command[1]}, which writes nothing`, longCase, async () => {
       using dir = tempDir();
       assert.equal((await writ(dir, 'init', ...where, '--no-passphrase')).exitCode, 0);
       for (const text of ['one\n', 'two\n', 'three\n']) {

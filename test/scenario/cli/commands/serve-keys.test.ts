@@ -10,6 +10,7 @@ import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { createKeyFile, readKeyFile, unlockKey } from '../../../../src/publisher/keys/key-file.js';
 import { startServer } from '../../../../src/server/server.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
@@ -51,7 +52,7 @@ function untilTimestampIs(url: string, version: number): Promise<void> {
   return until(async () => (await timestampVersion(url)) === version);
 }
 
-describe('a server with the online keys', () => {
+describe('a server with the online keys', longCase, () => {
   it('signs nothing with an unsynchronised clock until a publisher has refreshed', async () => {
     using dir = tempDir();
     const clock = fakeClock();

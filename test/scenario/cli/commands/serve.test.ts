@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { addressForHosts, listenFlag } from '../../../../src/cli/serving/listening.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
@@ -82,7 +83,7 @@ describe('writ serve of an address with many connections', () => {
 });
 
 describe('writ serve', () => {
-  it('prints its address and the next step on stdout, and logs to stderr', async () => {
+  it('prints its address and the next step on stdout, and logs to stderr', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
@@ -99,7 +100,7 @@ describe('writ serve', () => {
     assert.match(stdout, /^STOPPED /m);
   });
 
-  it('prints one JSON object a line with --json, and the result last', async () => {
+  it('prints one JSON object a line with --json, and the result last', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const args = ['serve', '--repository', dir.path, '--listen', '127.0.0.1:0', '--json', '-q'];
@@ -123,7 +124,7 @@ describe('writ serve', () => {
     assert.match(String(answers[0]?.['url']), /^http:/);
   });
 
-  it('finishes a running download after SIGTERM', async () => {
+  it('finishes a running download after SIGTERM', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -138,7 +139,7 @@ describe('writ serve', () => {
     assert.equal((await server.ended).exitCode, 0);
   });
 
-  it('ends immediately at the second SIGTERM', async () => {
+  it('ends immediately at the second SIGTERM', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
@@ -192,25 +193,27 @@ describe('writ serve', () => {
     assert.equal((await server.ended).exitCode, 0);
   });
 
-  it(
-    'loads a renewed certificate at SIGHUP, and keeps the old one while key and certificate do not match',
-    openssl,
-    async () => {
-      using dir = tempDir();
-      const { live, renewed, server: started, url } = await serveWithRenewal(dir);
-      await using server = started;
-      assert.equal((await secureGet(url, live.certFile)).name, 'live');
-      fs.copyFileSync(renewed.certFile, live.certFile);
-      server.child.kill('SIGHUP');
-      await server.waitForStderr(/"code":"TLS_INVALID"/);
-      fs.copyFileSync(renewed.keyFile, live.keyFile);
-      server.child.kill('SIGHUP');
-      await server.waitForStderr(/certificate read again/);
-      assert.equal((await secureGet(url, renewed.certFile)).name, 'renewed');
-    },
-  );
+  it('loads a renewed certificate at SIGHUP, and keeps the old one while key and certificate do not match', {
+    ...openssl,
+    ...longCase,
+  }, async () => {
+    using dir = tempDir();
+    const { live, renewed, server: started, url } = await serveWithRenewal(dir);
+    await using server = started;
+    assert.equal((await secureGet(url, live.certFile)).name, 'live');
+    fs.copyFileSync(renewed.certFile, live.certFile);
+    server.child.kill('SIGHUP');
+    await server.waitForStderr(/"code":"TLS_INVALID"/);
+    fs.copyFileSync(renewed.keyFile, live.keyFile);
+    server.child.kill('SIGHUP');
+    await server.waitForStderr(/certificate read again/);
+    assert.equal((await secureGet(url, renewed.certFile)).name, 'renewed');
+  });
 
-  it('answers every request during many SIGHUPs, and loads the last certificate', openssl, async () => {
+  it('answers every request during many SIGHUPs, and loads the last certificate', {
+    ...openssl,
+    ...longCase,
+  }, async () => {
     using dir = tempDir();
     const { live, renewed, server: started, url } = await serveWithRenewal(dir);
     await using server = started;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { metadataPath, sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -20,7 +21,7 @@ async function withReleases(dir: TempDir) {
 }
 
 describe('writ withdraw', () => {
-  it('prints the new release of each channel, and NOTHING NEW the second time', async () => {
+  it('prints the new release of each channel, and NOTHING NEW the second time', longCase, async () => {
     using dir = tempDir();
     await withReleases(dir);
     const run = await writ(dir, 'withdraw', '--serial', '2', '--reason', 'view eu');
@@ -79,7 +80,7 @@ describe('writ withdraw', () => {
 });
 
 describe('writ promote', () => {
-  it('prints the promoted release, and NOTHING NEW the second time', async () => {
+  it('prints the promoted release, and NOTHING NEW the second time', longCase, async () => {
     using dir = tempDir();
     const repository = await withReleases(dir);
     await repository.publish({ file: 'three' }, { channel: 'canary', revision: '4f1c2e9' });

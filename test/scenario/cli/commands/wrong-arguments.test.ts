@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { writSite } from '../../../kit/agent/writ-site.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -102,17 +103,21 @@ describe('a wrong path or number', () => {
     assert.notEqual(freshness.state, 'refused');
   });
 
-  it('is NO_PREVIOUS with the retained generations for a generation that does not exist', async () => {
-    using dir = tempDir();
-    const site = writSite(dir, { sandbox: 'off' });
-    for (const text of ['one', 'two', 'three']) {
-      await site.repository.publish({ 'a.rpz': text });
-      await site.writ('pull');
-    }
-    const { code, hint } = problemOf(await site.json('rollback', '99'));
-    assert.equal(code, 'NO_PREVIOUS');
-    assert.match(hint, /^Kept generations: 2, 1; /);
-  });
+  it(
+    'is NO_PREVIOUS with the retained generations for a generation that does not exist',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const site = writSite(dir, { sandbox: 'off' });
+      for (const text of ['one', 'two', 'three']) {
+        await site.repository.publish({ 'a.rpz': text });
+        await site.writ('pull');
+      }
+      const { code, hint } = problemOf(await site.json('rollback', '99'));
+      assert.equal(code, 'NO_PREVIOUS');
+      assert.match(hint, /^Kept generations: 2, 1; /);
+    },
+  );
 
   it('is named in the error for the source and the keys of a publish', async () => {
     using dir = tempDir();

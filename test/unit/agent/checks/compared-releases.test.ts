@@ -6,6 +6,7 @@ import { chooseChangeBase } from '../../../../src/agent/checks/check-candidate.j
 import type { BundleConfig } from '../../../../src/core/config/config.js';
 import type { ReleaseInfo } from '../../../../src/core/release/release.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { manifestFile } from '../../../kit/repository/archive-builder.js';
@@ -30,7 +31,7 @@ async function pulled({ host }: PublishedHost) {
 }
 
 describe('a change check on a host', () => {
-  it('accepts a first release, and refuses one that is too different from it', async () => {
+  it('accepts a first release, and refuses one that is too different from it', longCase, async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [size] }] });
     await published.repository.publish({ list: list(100), 'views/eu': 'eu\n' });

@@ -5,6 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { type CheckAnswer, runParseCheck } from '../../../../src/agent/checks/parse-check.js';
 import type { ParseCheckConfig } from '../../../../src/core/config/config.js';
 import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { manifestFile } from '../../../kit/repository/archive-builder.js';
@@ -48,7 +49,7 @@ const schema = JSON.stringify({
 });
 
 describe('runParseCheck', () => {
-  it('accepts files that parse', async () => {
+  it('accepts files that parse', longCase, async () => {
     const { verdict, text } = await check({ files: { 'a.yaml': 'a: 1\n', 'b.json': '{}', 'c.txt': ': [' } });
     assert.equal(verdict.kind, 'ok');
     assert.match(text, /2 files/);
@@ -78,7 +79,7 @@ describe('runParseCheck', () => {
     );
   });
 
-  it('uses a schema of the bundle, and does not validate it with itself', async () => {
+  it('uses a schema of the bundle, and does not validate it with itself', longCase, async () => {
     const config = { schema: 'bundle:s.json' };
     const good = await check({ files: { 's.json': schema, 'a.yaml': 'port: 1\n' }, config });
     assert.equal(good.verdict.kind, 'ok');
@@ -86,17 +87,21 @@ describe('runParseCheck', () => {
     assert.equal(bad.verdict.kind, 'refused');
   });
 
-  it('refuses the bundle for its own unusable schema, and gives no verdict for a schema of the host', async () => {
-    const files = { 'a.yaml': 'port: 1\n' };
-    const own = { ...files, 's.json': '{"type":"strnig"}' };
-    const config = { schema: 'bundle:s.json' };
-    assert.equal((await check({ files: own, config })).verdict.kind, 'refused');
-    assert.equal((await check({ files, config })).verdict.kind, 'refused');
-    assert.equal((await check({ files, hostSchema: '{"type":"strnig"}' })).verdict.kind, 'broken');
-    assert.equal((await check({ files, hostSchema: '{' })).verdict.kind, 'broken');
-    const missing = await check({ files, config: { schema: '/nonexistent/schema.json' } });
-    assert.equal(missing.verdict.kind, 'broken');
-  });
+  it(
+    'refuses the bundle for its own unusable schema, and gives no verdict for a schema of the host',
+    longCase,
+    async () => {
+      const files = { 'a.yaml': 'port: 1\n' };
+      const own = { ...files, 's.json': '{"type":"strnig"}' };
+      const config = { schema: 'bundle:s.json' };
+      assert.equal((await check({ files: own, config })).verdict.kind, 'refused');
+      assert.equal((await check({ files, config })).verdict.kind, 'refused');
+      assert.equal((await check({ files, hostSchema: '{"type":"strnig"}' })).verdict.kind, 'broken');
+      assert.equal((await check({ files, hostSchema: '{' })).verdict.kind, 'broken');
+      const missing = await check({ files, config: { schema: '/nonexistent/schema.json' } });
+      assert.equal(missing.verdict.kind, 'broken');
+    },
+  );
 
   it('names at most twenty mistakes', async () => {
     const lines = Array.from({ length: 50 }, (_, index) => `a${index}: 1\na${index}: 2\n`).join('');
@@ -161,7 +166,7 @@ describe('the cause of an ended parse check', () => {
     assert.deepEqual(own.exceeded, { bound: 'memory', file: 's.txt' });
   });
 
-  it('is the release if a file uses all of the processor time', async (t) => {
+  it('is the release if a file uses all of the processor time', longCase, async (t) => {
     const clock = clockUntilReading(t, 'b.yaml');
     const setup = { files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs: () => timeoutMs, clock };
     assert.deepEqual(refused(await check(setup)), [
@@ -171,7 +176,7 @@ describe('the cause of an ended parse check', () => {
     ]);
   });
 
-  it('is the release if a file needs more stack than the thread has', async () => {
+  it('is the release if a file needs more stack than the thread has', longCase, async () => {
     const hostSchema = JSON.stringify({ type: 'string', pattern: '^(a|b)*$' });
     const files = { 'a.yaml': '"a"\n', 'b.json': `"${'a'.repeat(20_000_000)}"` };
     assert.deepEqual(refused(await check({ files, hostSchema, config: { maxMemoryBytes: 256_000_000 } })), [

@@ -7,6 +7,7 @@ import net from 'node:net';
 import { describe, it } from 'node:test';
 import { askServer } from '../../../../src/agent/contact/ask-server.js';
 import { systemClock as clock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
 
@@ -63,19 +64,23 @@ describe('contact with a server', () => {
     );
   });
 
-  it('is missing where the connection is refused, the name is unknown, the server is silent, or it does not answer in HTTP', async () => {
-    const free = await listen(net.createServer());
-    await free[Symbol.asyncDispose]();
-    await using silent = await listen(net.createServer());
-    await using other = await listen(net.createServer((socket) => socket.end('220 smtp ready\r\n')));
-    const urls = [
-      `127.0.0.1:${free.port}`,
-      'policy.invalid',
-      `127.0.0.1:${silent.port}`,
-      `127.0.0.1:${other.port}`,
-    ];
-    for (const host of urls) assert.equal(typeof (await ask(`http://${host}/`)), 'string', host);
-  });
+  it(
+    'is missing where the connection is refused, the name is unknown, the server is silent, or it does not answer in HTTP',
+    longCase,
+    async () => {
+      const free = await listen(net.createServer());
+      await free[Symbol.asyncDispose]();
+      await using silent = await listen(net.createServer());
+      await using other = await listen(net.createServer((socket) => socket.end('220 smtp ready\r\n')));
+      const urls = [
+        `127.0.0.1:${free.port}`,
+        'policy.invalid',
+        `127.0.0.1:${silent.port}`,
+        `127.0.0.1:${other.port}`,
+      ];
+      for (const host of urls) assert.equal(typeof (await ask(`http://${host}/`)), 'string', host);
+    },
+  );
 
   it('is missing through a proxy that intercepts TLS with a certificate that is not trusted', async () => {
     using dir = tempDir();

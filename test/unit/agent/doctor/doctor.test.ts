@@ -17,6 +17,7 @@ import { systemClock } from '../../../../src/platform/time/clock.js';
 import { startServer } from '../../../../src/server/server.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
 import { startFakeSupervisord, xmlArray, xmlProcess } from '../../../kit/workers/fake-supervisord.js';
@@ -138,7 +139,7 @@ describe('writ doctor', () => {
     }
   });
 
-  it('reports the days of a certificate, and a server that is not trusted', async () => {
+  it('reports the days of a certificate, and a server that is not trusted', longCase, async () => {
     using host = copyHost(installed);
     const tls = await makeCertificate(host.dir.path, 'server');
     const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0, tls });

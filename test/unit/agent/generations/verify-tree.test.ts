@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { type TreeProblem, verifyTree } from '../../../../src/agent/generations/verify-tree.js';
 import type { StagedBundle } from '../../../../src/agent/staging/staged-bundle.js';
 import { unboundedPace } from '../../../../src/platform/time/rate-limit.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jail, stage } from '../../../kit/host/stage-harness.js';
 import { type BundleFile, bundleTar, manifestOf } from '../../../kit/repository/archive-builder.js';
 
@@ -53,7 +54,7 @@ function digDeep(directory: string, levels: number): void {
 }
 
 describe('verifyTree', () => {
-  it('returns no problem for a newly staged tree, whatever its times are', async () => {
+  it('returns no problem for a newly staged tree, whatever its times are', longCase, async () => {
     assert.deepEqual(await problemsAfter(() => undefined), []);
     assert.deepEqual(await problemsAfter(({ tree }) => fs.utimesSync(join(tree, 'a'), 1, 1)), []);
   });
@@ -154,7 +155,7 @@ describe('verifyTree', () => {
     });
   }
 
-  it('reads no contents in a scan of sizes', async () => {
+  it('reads no contents in a scan of sizes', longCase, async () => {
     const same = ({ tree }: Changed): void => fs.writeFileSync(join(tree, 'a'), 'ALPHA');
     const longer = ({ tree }: Changed): void => fs.writeFileSync(join(tree, 'a'), 'longer');
     assert.deepEqual(await problemsAfter(same, 'sizes'), []);

@@ -7,6 +7,7 @@ import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import type { HookConfig } from '../../../../src/core/config/config.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
@@ -132,32 +133,31 @@ describe('runHook', () => {
     assert.equal(verdict.reason, 'interrupted');
   });
 
-  it(
-    'ends a confined command that fills the disk, without a verdict',
-    needs('bwrap', 'bubblewrap'),
-    async () => {
-      using dir = tempDir();
-      for (const name of ['policy', 'staging']) mkdirSync(dir.join(name));
-      let bytes = 1e9;
-      const report = await runHook({
-        hook: { run: shell('sleep 600 & sleep 600'), timeoutMs: 600_000 },
-        places,
-        scratchRoot: dir.join('staging'),
-        durable: createDurableFs(),
-        confine: {
-          sandbox: createSandbox({ mode: 'required', log: silentLog() }),
-          paths: { state: dir.path, policy: dir.join('policy'), run: '/run/writ' },
-          view: { kind: 'live' },
-          readers: [],
-        },
-        readFree: () => {
-          bytes /= 4;
-          return { bytes };
-        },
-      });
-      assert.equal(report.verdict.kind, 'broken');
-      assert.match(report.verdict.reason, /half of the free disk space/);
-      assert.deepEqual(readdirSync(dir.join('staging')), []);
-    },
-  );
+  it('ends a confined command that fills the disk, without a verdict', {
+    ...needs('bwrap', 'bubblewrap'),
+    ...longCase,
+  }, async () => {
+    using dir = tempDir();
+    for (const name of ['policy', 'staging']) mkdirSync(dir.join(name));
+    let bytes = 1e9;
+    const report = await runHook({
+      hook: { run: shell('sleep 600 & sleep 600'), timeoutMs: 600_000 },
+      places,
+      scratchRoot: dir.join('staging'),
+      durable: createDurableFs(),
+      confine: {
+        sandbox: createSandbox({ mode: 'required', log: silentLog() }),
+        paths: { state: dir.path, policy: dir.join('policy'), run: '/run/writ' },
+        view: { kind: 'live' },
+        readers: [],
+      },
+      readFree: () => {
+        bytes /= 4;
+        return { bytes };
+      },
+    });
+    assert.equal(report.verdict.kind, 'broken');
+    assert.match(report.verdict.reason, /half of the free disk space/);
+    assert.deepEqual(readdirSync(dir.join('staging')), []);
+  });
 });

@@ -7,6 +7,7 @@ import { endExpiredWaits } from '../../../../src/agent/control/operator-requests
 import { endFailedWaits, waitingNow } from '../../../../src/agent/select/waits.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
@@ -59,7 +60,7 @@ async function world(end = 'exit 75'): Promise<World> {
 }
 
 describe('a loader that defers', () => {
-  it('runs with a growing backoff, and not at every poll', async () => {
+  it('runs with a growing backoff, and not at every poll', longCase, async () => {
     using host = await world();
     const { test, swaps } = host;
     const counts: number[] = [];
@@ -191,7 +192,7 @@ describe('a loader that gives no verdict', () => {
   });
 });
 
-describe('a probe that gives no verdict', () => {
+describe('a probe that gives no verdict', longCase, () => {
   it('causes a swap and a restore with a growing backoff, and not at every poll', async () => {
     const driver = scriptedDriver({ a: confirms });
     const script = `grep -q 1 {bundle}/f || exit 127`;

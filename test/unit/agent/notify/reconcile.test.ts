@@ -8,6 +8,7 @@ import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/wo
 import type { Answer } from '../../../../src/workers/contract/driver.js';
 import { codes, entryOf, settle, settledWorld } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
@@ -265,19 +266,23 @@ describe('a new member', () => {
     assert.equal(entryOf(test, 'app/a')?.state, 'unreachable');
   });
 
-  it('with a different process right after its answer is probed, if its group has a probe', async () => {
-    using dir = tempDir();
-    const shown = dir.join('shown');
-    fs.writeFileSync(shown, '');
-    const probe = { run: ['test', '-e', shown], timeoutMs: 60_000 } as const;
-    const { test, driver } = await settledWorld({ a: confirms }, { probe });
-    using _ = test;
-    fs.rmSync(shown);
-    driver.processes.set('a', 'restarted');
-    driver.notified.length = 0;
-    await settle(test.host);
-    assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
-  });
+  it(
+    'with a different process right after its answer is probed, if its group has a probe',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const shown = dir.join('shown');
+      fs.writeFileSync(shown, '');
+      const probe = { run: ['test', '-e', shown], timeoutMs: 60_000 } as const;
+      const { test, driver } = await settledWorld({ a: confirms }, { probe });
+      using _ = test;
+      fs.rmSync(shown);
+      driver.processes.set('a', 'restarted');
+      driver.notified.length = 0;
+      await settle(test.host);
+      assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
+    },
+  );
 
   it('that had departed is notified when it is back, unless the same process confirmed', async () => {
     const { test, driver } = await settledWorld({ a: confirms, b: confirms, c: confirms });

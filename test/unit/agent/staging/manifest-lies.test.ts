@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { manifestName } from '../../../../src/core/release/manifest.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { assertRefused, jail, snapshot, stage } from '../../../kit/host/stage-harness.js';
 import {
   type BundleFile,
@@ -94,7 +95,7 @@ describe('the manifest in the archive', () => {
   }
 });
 
-describe('one flipped byte', () => {
+describe('one flipped byte', longCase, () => {
   it('is refused, or changes nothing in the tree', async () => {
     const tar = bundleTar([a, b]);
     using whole = jail();

@@ -7,6 +7,7 @@ import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { requireSafePath } from '../../../../src/platform/disk/safe-path.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -20,7 +21,7 @@ function pathsIn(dir: TempDir, policy = dir.join('var/writ/policy')): ReturnType
 }
 
 describe('the directories of a host', () => {
-  it('are created with exact modes under any umask', async () => {
+  it('are created with exact modes under any umask', longCase, async () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     const result = await runNodeScript(`

@@ -7,6 +7,7 @@ import { activeGenerationNumber } from '../../../../src/agent/generations/genera
 import { writeJournal } from '../../../../src/agent/state/journal.js';
 import type { RefusalEntry } from '../../../../src/agent/state/refusal-rules.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { codes, crashCount, crashed, policy, recover, ruin } from '../../../kit/host/crashed-host.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms } from '../../../kit/workers/scripted-driver.js';
@@ -113,7 +114,7 @@ describe('the records of a recovery', () => {
   });
 });
 
-describe('an undo to a generation that is damaged', () => {
+describe('an undo to a generation that is damaged', longCase, () => {
   it('moves to an older generation, not to the one that the swap brought', async () => {
     const { test } = await crashed({}, 2);
     using _ = test;

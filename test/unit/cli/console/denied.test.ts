@@ -5,6 +5,7 @@ import { deniedOr } from '../../../../src/cli/console/denied.js';
 import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
 import { toWritError, WritError } from '../../../../src/core/errors.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 
 const system = (code: string): Error => Object.assign(new Error(`${code}: x`), { code });
@@ -36,7 +37,7 @@ describe('a user without permission to read the files of a host', {
   after(() => installed[Symbol.dispose]());
 
   for (const command of ['history', 'diff', 'pull', 'verify']) {
-    it(`gets this error from ${command}, and no request to report a bug`, async () => {
+    it(`gets this error from ${command}, and no request to report a bug`, longCase, async () => {
       using host = copyHost(installed);
       chmodSync(host.dir.path, 0o755);
       const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];

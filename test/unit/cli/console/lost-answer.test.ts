@@ -9,12 +9,13 @@ import {
   onlyAnswers,
 } from '../../../../src/cli/console/lost-answer.js';
 import { commands } from '../../../../src/cli/run.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 
 const flags: CommonFlags = { color: 'never', input: false } as unknown as CommonFlags;
 const answer: Answer = { outcome: 'done', details: {}, lines: ['DONE'] };
 
 describe('a command', () => {
-  it('only answers where it is one of these', async () => {
+  it('only answers where it is one of these', longCase, async () => {
     const loaded = await Promise.all(
       commands.map(async ({ name, load }) => ({ name, ...(await load()).command })),
     );

@@ -18,6 +18,7 @@ import { parseYaml } from '../../../../src/core/text/yaml-parse.js';
 import { searchTarget } from '../../../../src/core/tuf/target-search.js';
 import { parseEnvelope } from '../../../../src/core/tuf/tuf-metadata.js';
 import { assertNoSquare } from '../../../kit/assert/growth.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fileEntry } from '../../../kit/repository/archive-builder.js';
 import { row } from '../../../kit/repository/manifest-bombs.js';
 import { minimal, parse as parseConfig } from '../config/parsed-text.js';
@@ -214,7 +215,7 @@ describe('sixteen times the input', () => {
     });
   }
 
-  it('detects quadratic work', () => {
+  it('detects quadratic work', longCase, () => {
     // As long as the square of its parts says, by the clock that is read.
     const cpuMs = (): number => Object.values(process.cpuUsage()).reduce((sum, us) => sum + us, 0) / 1000;
     const spend = (ms: number): void => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { BlockList } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -39,15 +40,19 @@ describe('a fleet server reads no body of a sender that its headers do not prove
   };
   const large = { 'content-length': '250000' };
 
-  it('answers a report of an unknown key, without a signature, or of another fleet at once', async () => {
-    const stranger = signedHost(app.url, 'stranger');
-    assert.deepEqual(await answerTo('/v1/reports', large), [401, 'FLEET_SIGNATURE_REFUSED']);
-    const signed = { ...(await stranger.headersOf('{}')), ...large };
-    assert.deepEqual(await answerTo('/v1/reports', signed), [401, 'FLEET_KEY_UNKNOWN']);
-    const host = await enrolled('other-fleet');
-    const elsewhere = { ...(await host.headersOf('{}', { fleet: 'another' })), ...large };
-    assert.deepEqual(await answerTo('/v1/reports', elsewhere), [401, 'FLEET_SIGNATURE_REFUSED']);
-  });
+  it(
+    'answers a report of an unknown key, without a signature, or of another fleet at once',
+    longCase,
+    async () => {
+      const stranger = signedHost(app.url, 'stranger');
+      assert.deepEqual(await answerTo('/v1/reports', large), [401, 'FLEET_SIGNATURE_REFUSED']);
+      const signed = { ...(await stranger.headersOf('{}')), ...large };
+      assert.deepEqual(await answerTo('/v1/reports', signed), [401, 'FLEET_KEY_UNKNOWN']);
+      const host = await enrolled('other-fleet');
+      const elsewhere = { ...(await host.headersOf('{}', { fleet: 'another' })), ...large };
+      assert.deepEqual(await answerTo('/v1/reports', elsewhere), [401, 'FLEET_SIGNATURE_REFUSED']);
+    },
+  );
 
   it('answers a status of an OPA without a token, or with one of another kind, at once', async () => {
     assert.deepEqual(await answerTo('/v1/opa/status', large), [401, 'FLEET_TOKEN_REFUSED']);

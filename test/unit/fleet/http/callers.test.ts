@@ -10,6 +10,7 @@ import {
 } from '../../../../src/fleet/http/callers.js';
 import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
@@ -41,7 +42,7 @@ async function scene() {
 }
 
 describe('the cookie of a session', () => {
-  it('has the prefix of this host over TLS, and a plain name on loopback without it', async () => {
+  it('has the prefix of this host over TLS, and a plain name on loopback without it', longCase, async () => {
     await using s = await scene();
     const secure = await s.signIn(true);
     assert.match(

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
 import { ownRoutesOf } from '../../../kit/fleet/own-routes.js';
 
 describe('the routes of a fleet server about itself', () => {
-  it('run the statements of one request for a flood of requests', async () => {
+  it('run the statements of one request for a flood of requests', longCase, async () => {
     using directory = tempDir(memory());
     let statements = 0;
     const clock = fakeClock();

@@ -12,6 +12,7 @@ import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/que
 import { readHostNames } from '../../../../src/fleet/queries/host-names.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { assertRecount } from '../../../kit/fleet/assert-recount.js';
@@ -66,43 +67,47 @@ describe('the queries of a fleet', () => {
   const open = (): Promise<Fleet> => fleet(directory.join(`queries-${++stores}`));
   after(() => directory[Symbol.dispose]());
 
-  it('find overdue, newest, refusing and ephemeral hosts by indexes, and read no other host', async () => {
-    const statements: string[] = [];
-    const clock = fakeClock({ mode: 'skip' });
-    const onSql = (text: string): void => void statements.push(text);
-    await using bench = await fleetBench(directory.join(`queries-${++stores}`), clock, { onSql });
-    const { db, fleetId } = bench.store;
-    const ingest = createIngest(bench.store, { clock, log: silentLog() });
-    const host = await bench.enrol((await bench.token()).token, 'web-1');
-    await send(ingest, host, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
-    await ingest.close();
-    statements.length = 0;
-    await createFleetQueries(db, fleetId, clock).summary('view');
-    await sweep(db, clock.nowMs());
-    const hostQueries = statements.filter((text) => /from "(?:hosts|host_bundles)"/.test(text));
-    const plans: string[] = [];
-    for (const query of hostQueries) {
-      const asked = sql.raw<{ detail: string }>(`explain query plan ${query.replaceAll('?', '1')}`);
-      plans.push((await asked.execute(db)).rows.map(({ detail }) => detail).join(', '));
-    }
-    const all = 'state=? AND agent=? AND kind=?';
-    const offer = 'offered_state=? AND offered_code=? AND bundle=? AND channel=? AND offered_serial=?';
-    const bundles =
-      'SEARCH host_bundles USING INDEX sqlite_autoindex_host_bundles_1 (key_id=?), USE TEMP B-TREE FOR GROUP BY';
-    const offered = 'SEARCH host_bundles USING INDEX host_bundles_by_offer (offered_state=?)';
-    assert.deepEqual(plans, [
-      'SEARCH hosts USING INDEX hosts_by_state_health (state=? AND health=?)',
-      `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
-      `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
-      `SEARCH hosts USING COVERING INDEX hosts_by_seen (${all})`,
-      `SEARCH hosts USING INDEX hosts_by_seen (${all})`,
-      `SEARCH hosts USING INDEX hosts_by_due (${all} AND <expr><?), ${bundles}`,
-      `SEARCH hosts USING INDEX hosts_by_seen (${all}), ${bundles}`,
-      `SEARCH host_bundles USING INDEX host_bundles_by_offer (${offer})`,
-      `SEARCH hosts USING INDEX sqlite_autoindex_hosts_1 (key_id=?), LIST SUBQUERY 1, ${offered}, USE TEMP B-TREE FOR ORDER BY`,
-      'SEARCH hosts USING INDEX hosts_ephemeral (state=?)',
-    ]);
-  });
+  it(
+    'find overdue, newest, refusing and ephemeral hosts by indexes, and read no other host',
+    longCase,
+    async () => {
+      const statements: string[] = [];
+      const clock = fakeClock({ mode: 'skip' });
+      const onSql = (text: string): void => void statements.push(text);
+      await using bench = await fleetBench(directory.join(`queries-${++stores}`), clock, { onSql });
+      const { db, fleetId } = bench.store;
+      const ingest = createIngest(bench.store, { clock, log: silentLog() });
+      const host = await bench.enrol((await bench.token()).token, 'web-1');
+      await send(ingest, host, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
+      await ingest.close();
+      statements.length = 0;
+      await createFleetQueries(db, fleetId, clock).summary('view');
+      await sweep(db, clock.nowMs());
+      const hostQueries = statements.filter((text) => /from "(?:hosts|host_bundles)"/.test(text));
+      const plans: string[] = [];
+      for (const query of hostQueries) {
+        const asked = sql.raw<{ detail: string }>(`explain query plan ${query.replaceAll('?', '1')}`);
+        plans.push((await asked.execute(db)).rows.map(({ detail }) => detail).join(', '));
+      }
+      const all = 'state=? AND agent=? AND kind=?';
+      const offer = 'offered_state=? AND offered_code=? AND bundle=? AND channel=? AND offered_serial=?';
+      const bundles =
+        'SEARCH host_bundles USING INDEX sqlite_autoindex_host_bundles_1 (key_id=?), USE TEMP B-TREE FOR GROUP BY';
+      const offered = 'SEARCH host_bundles USING INDEX host_bundles_by_offer (offered_state=?)';
+      assert.deepEqual(plans, [
+        'SEARCH hosts USING INDEX hosts_by_state_health (state=? AND health=?)',
+        `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
+        `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
+        `SEARCH hosts USING COVERING INDEX hosts_by_seen (${all})`,
+        `SEARCH hosts USING INDEX hosts_by_seen (${all})`,
+        `SEARCH hosts USING INDEX hosts_by_due (${all} AND <expr><?), ${bundles}`,
+        `SEARCH hosts USING INDEX hosts_by_seen (${all}), ${bundles}`,
+        `SEARCH host_bundles USING INDEX host_bundles_by_offer (${offer})`,
+        `SEARCH hosts USING INDEX sqlite_autoindex_hosts_1 (key_id=?), LIST SUBQUERY 1, ${offered}, USE TEMP B-TREE FOR ORDER BY`,
+        'SEARCH hosts USING INDEX hosts_ephemeral (state=?)',
+      ]);
+    },
+  );
 
   it('count hosts by state, version and root from counters, without retired hosts', async () => {
     await using f = await open();
@@ -130,47 +135,51 @@ describe('the queries of a fleet', () => {
     await assertRecount(f.bench.store.db);
   });
 
-  it('count releases by state, with older releases and refusals, and show lines to permitted roles', async () => {
-    await using f = await open();
-    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
-    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
-    await send(
-      f.ingest,
-      two,
-      reportOf('web-2', { bundles: [bundleAt(1, { offered: refusal('line 7: no') })] }),
-    );
-    await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
-    const summary = await f.queries.summary('view');
-    assert.deepEqual(
-      summary.releases.map(({ serial, confirmed, place }) => [serial, confirmed, place]),
-      [
-        [2, 1, 'newest'],
-        [1, 2, 'tail'],
-      ],
-    );
-    assert.deepEqual(summary.offers, [
-      {
-        bundle: 'dns',
-        channel: 'stable',
-        serial: 2,
-        state: 'refused',
-        code: 'CHECK_FAILED',
-        hosts: 1,
-        firstAtMs: 5,
-      },
-    ]);
-    assert.equal(summary.level, 'critical');
-    assert.deepEqual((await f.queries.summary('detail')).offers[0]?.lines, ['line 7: no']);
-    const filter = parseHostFilter('state=rejected,bundle=dns,serial=2');
-    const page = await f.queries.hosts({ filter, limit: 10 }, 'view');
-    assert.deepEqual(
-      page.hosts.map(({ host }) => host),
-      ['web-2'],
-    );
-    assert.ok(!JSON.stringify([page, await f.queries.host('web-2', 'view')]).includes('line 7'));
-    assert.ok(!JSON.stringify(await f.queries.host('web-2', 'view')).includes('secret output'));
-    assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
-  });
+  it(
+    'count releases by state, with older releases and refusals, and show lines to permitted roles',
+    longCase,
+    async () => {
+      await using f = await open();
+      const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+      await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+      await send(
+        f.ingest,
+        two,
+        reportOf('web-2', { bundles: [bundleAt(1, { offered: refusal('line 7: no') })] }),
+      );
+      await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
+      const summary = await f.queries.summary('view');
+      assert.deepEqual(
+        summary.releases.map(({ serial, confirmed, place }) => [serial, confirmed, place]),
+        [
+          [2, 1, 'newest'],
+          [1, 2, 'tail'],
+        ],
+      );
+      assert.deepEqual(summary.offers, [
+        {
+          bundle: 'dns',
+          channel: 'stable',
+          serial: 2,
+          state: 'refused',
+          code: 'CHECK_FAILED',
+          hosts: 1,
+          firstAtMs: 5,
+        },
+      ]);
+      assert.equal(summary.level, 'critical');
+      assert.deepEqual((await f.queries.summary('detail')).offers[0]?.lines, ['line 7: no']);
+      const filter = parseHostFilter('state=rejected,bundle=dns,serial=2');
+      const page = await f.queries.hosts({ filter, limit: 10 }, 'view');
+      assert.deepEqual(
+        page.hosts.map(({ host }) => host),
+        ['web-2'],
+      );
+      assert.ok(!JSON.stringify([page, await f.queries.host('web-2', 'view')]).includes('line 7'));
+      assert.ok(!JSON.stringify(await f.queries.host('web-2', 'view')).includes('secret output'));
+      assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
+    },
+  );
 
   it('omit a line that a host did not send, signed releases without a repository, and the page after the last', async () => {
     await using f = await open();
@@ -194,7 +203,7 @@ describe('the queries of a fleet', () => {
     assert.equal(names.get('label.site=fra')?.length, maxNamedHosts);
   });
 
-  it('show the bundles of many hosts before names that one host invents', async () => {
+  it('show the bundles of many hosts before names that one host invents', longCase, async () => {
     await using f = await open();
     const [one, two, liar] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     const invented = Array.from({ length: 1000 }, (_, at) =>
@@ -333,7 +342,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual(await silent(), []);
   });
 
-  it('count for a wait the hosts that were enrolled at its start and did not stop', async () => {
+  it('count for a wait the hosts that were enrolled at its start and did not stop', longCase, async () => {
     await using f = await open();
     const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
@@ -389,18 +398,22 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.host(host?.keyId ?? '', 'detail')).opaBundles, undefined);
   });
 
-  it('count hosts separately that run the release and did not confirm it, although they can', async () => {
-    await using f = await open();
-    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
-    const { active } = bundleAt(2);
-    assert.ok(active !== undefined);
-    const has = (state: 'notified' | 'unconfirmed') => [bundleAt(2, { active: { ...active, state } })];
-    await send(f.ingest, one, reportOf('web-1', { bundles: has('unconfirmed') }));
-    await send(f.ingest, two, reportOf('web-2', { bundles: has('notified') }));
-    await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
-    const { of, confirmed, notified, unconfirmed } = await f.queries.wait(question);
-    assert.deepEqual([of, confirmed, notified, unconfirmed], [3, 0, 1, 1]);
-  });
+  it(
+    'count hosts separately that run the release and did not confirm it, although they can',
+    longCase,
+    async () => {
+      await using f = await open();
+      const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+      const { active } = bundleAt(2);
+      assert.ok(active !== undefined);
+      const has = (state: 'notified' | 'unconfirmed') => [bundleAt(2, { active: { ...active, state } })];
+      await send(f.ingest, one, reportOf('web-1', { bundles: has('unconfirmed') }));
+      await send(f.ingest, two, reportOf('web-2', { bundles: has('notified') }));
+      await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
+      const { of, confirmed, notified, unconfirmed } = await f.queries.wait(question);
+      assert.deepEqual([of, confirmed, notified, unconfirmed], [3, 0, 1, 1]);
+    },
+  );
 
   it('find the counted hosts with a later release of its repository, and those with another release of its serial', async () => {
     await using f = await open();
@@ -471,7 +484,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual([of, excepted], [1, 1]);
   });
 
-  it('return the confirmations of a release as a curve', async () => {
+  it('return the confirmations of a release as a curve', longCase, async () => {
     await using f = await open();
     const hosts = await f.hosts(4);
     for (const [at, host] of hosts.entries()) {

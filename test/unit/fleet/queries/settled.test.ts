@@ -6,6 +6,7 @@ import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { assertRecount } from '../../../kit/fleet/assert-recount.js';
@@ -62,7 +63,7 @@ describe('a release in its bake time, in a fleet', () => {
     await assertRecount(bench.store.db);
   });
 
-  it('is not settled on a silent host', async () => {
+  it('is not settled on a silent host', longCase, async () => {
     const clock = fakeClock({ mode: 'skip' });
     await using bench = await fleetBench(directory.join('silent'), clock);
     await noteAccepting(bench.store.db, clock.nowMs());

@@ -9,6 +9,7 @@ import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { saveView } from '../../../../src/fleet/repositories/repository-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { bundleAt, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
@@ -105,7 +106,7 @@ describe('a wait for a release of a repository that the server follows', () => {
     assert.deepEqual([facts.confirmed, facts.elsewhere, outcomeOf(facts)], [0, 1, 'absent']);
   });
 
-  it('is reached by hosts of another repository, which the server does not follow', async () => {
+  it('is reached by hosts of another repository, which the server does not follow', longCase, async () => {
     await using site = await siteOf('unread');
     await site.host('web-1', otherManifest, otherRoot);
     const { atMs } = await site.wait();

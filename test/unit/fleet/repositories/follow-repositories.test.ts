@@ -19,6 +19,7 @@ import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { defaultValidityPeriods } from '../../../../src/publisher/repository/metadata-content.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -80,7 +81,7 @@ const shown = ({ entries }: RepositoryView) =>
   entries.map(({ bundle, channel, serial, withdrawn }) => [bundle, channel, serial, withdrawn]);
 
 describe('a repository that a fleet server follows', () => {
-  it('shows its current, replaced and withdrawn releases', async () => {
+  it('shows its current, replaced and withdrawn releases', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     const reader = s.reader(repository);
@@ -115,48 +116,52 @@ describe('a repository that a fleet server follows', () => {
     assert.deepEqual([wait.withdrawn, wait.signedSerial], [true, 1]);
   });
 
-  it('filters hosts by current, older and withdrawn release, and the filter is refused while no repository is followed', async () => {
-    await using s = await scene();
-    const find = async (where: string): Promise<readonly string[]> => {
-      const { hosts } = await s.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view');
-      return hosts.map(({ host }) => host);
-    };
-    await rejectsCode('USAGE', find('standing=behind'));
-    const repository = sampleRepository(s.dir, { clock: s.clock });
-    const reader = s.reader(repository);
-    await repository.publish({ a: '1' });
-    await reader.read();
-    const [first] = await s.views();
-    await repository.publish({ a: '2' });
-    await reader.read();
-    const [second] = await s.views();
-    assert.ok(first !== undefined && second !== undefined);
-    const root = { version: 1, sha256: second.roots.at(-1) ?? '' };
-    const ingest = createIngest(s.bench.store, { clock: s.bench.clock, log: silentLog() });
-    const { token } = await s.bench.token();
-    const running = async (name: string, serial: number, manifest: string): Promise<void> => {
-      const active = { serial, manifest, sinceMs: 1, state: 'confirmed' } as const;
-      const bundles = [{ bundle: 'dns-edge', channel: 'stable', active }];
-      const sent = send(ingest, await s.bench.enrol(token, name), reportOf(name, { root, bundles }));
-      await s.clock.advance(50);
-      assert.equal((await sent).kind, 'accepted');
-    };
-    await running('web-1', 1, first.entries[0]?.manifest ?? '');
-    await running('web-2', 2, second.entries[0]?.manifest ?? '');
-    await running('web-3', 2, 'f'.repeat(64));
-    assert.deepEqual(await find('standing=current'), ['web-2']);
-    assert.deepEqual(await find('standing=behind,bundle=dns-edge'), ['web-1']);
-    assert.deepEqual(await find('standing=unknown'), ['web-3']);
-    assert.deepEqual(await find('standing=behind,bundle=other'), []);
-    await withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: 'bad' }, changeOptions(repository));
-    await reader.read();
-    assert.deepEqual(await find('standing=withdrawn'), ['web-2', 'web-3']);
-    assert.deepEqual(await find('standing=current'), ['web-1']);
-    await s.clock.advance(10_000);
-    await ingest.close();
-  });
+  it(
+    'filters hosts by current, older and withdrawn release, and the filter is refused while no repository is followed',
+    longCase,
+    async () => {
+      await using s = await scene();
+      const find = async (where: string): Promise<readonly string[]> => {
+        const { hosts } = await s.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view');
+        return hosts.map(({ host }) => host);
+      };
+      await rejectsCode('USAGE', find('standing=behind'));
+      const repository = sampleRepository(s.dir, { clock: s.clock });
+      const reader = s.reader(repository);
+      await repository.publish({ a: '1' });
+      await reader.read();
+      const [first] = await s.views();
+      await repository.publish({ a: '2' });
+      await reader.read();
+      const [second] = await s.views();
+      assert.ok(first !== undefined && second !== undefined);
+      const root = { version: 1, sha256: second.roots.at(-1) ?? '' };
+      const ingest = createIngest(s.bench.store, { clock: s.bench.clock, log: silentLog() });
+      const { token } = await s.bench.token();
+      const running = async (name: string, serial: number, manifest: string): Promise<void> => {
+        const active = { serial, manifest, sinceMs: 1, state: 'confirmed' } as const;
+        const bundles = [{ bundle: 'dns-edge', channel: 'stable', active }];
+        const sent = send(ingest, await s.bench.enrol(token, name), reportOf(name, { root, bundles }));
+        await s.clock.advance(50);
+        assert.equal((await sent).kind, 'accepted');
+      };
+      await running('web-1', 1, first.entries[0]?.manifest ?? '');
+      await running('web-2', 2, second.entries[0]?.manifest ?? '');
+      await running('web-3', 2, 'f'.repeat(64));
+      assert.deepEqual(await find('standing=current'), ['web-2']);
+      assert.deepEqual(await find('standing=behind,bundle=dns-edge'), ['web-1']);
+      assert.deepEqual(await find('standing=unknown'), ['web-3']);
+      assert.deepEqual(await find('standing=behind,bundle=other'), []);
+      await withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: 'bad' }, changeOptions(repository));
+      await reader.read();
+      assert.deepEqual(await find('standing=withdrawn'), ['web-2', 'web-3']);
+      assert.deepEqual(await find('standing=current'), ['web-1']);
+      await s.clock.advance(10_000);
+      await ingest.close();
+    },
+  );
 
-  it('is read from a mirror, under one name, when its first server does not answer', async () => {
+  it('is read from a mirror, under one name, when its first server does not answer', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -170,7 +175,7 @@ describe('a repository that a fleet server follows', () => {
     );
   });
 
-  it('is parsed once for each refresh, however many queries follow', async () => {
+  it('is parsed once for each refresh, however many queries follow', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -188,7 +193,7 @@ describe('a repository that a fleet server follows', () => {
     assert.deepEqual(await stored.read(s.clock.nowMs() + 2 * 86_400_000), []);
   });
 
-  it('is identified by the digest of its root, each by its own', async () => {
+  it('is identified by the digest of its root, each by its own', longCase, async () => {
     await using s = await scene();
     const repositories = ['a', 'b'].map((name) => {
       fs.mkdirSync(s.dir.join(name));
@@ -233,7 +238,7 @@ describe('a repository that a fleet server follows', () => {
     assert.equal((await s.views())[0]?.failing, undefined);
   });
 
-  it('is never trusted when its root does not follow the configured one', async () => {
+  it('is never trusted when its root does not follow the configured one', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     fs.mkdirSync(s.dir.join('other'));
@@ -252,7 +257,7 @@ describe('a repository that a fleet server follows', () => {
     assert.equal((await s.views())[0]?.failing?.code, 'ROOT_MISSING');
   });
 
-  it('keeps its entries and raises a finding when its metadata has expired', async () => {
+  it('keeps its entries and raises a finding when its metadata has expired', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -314,7 +319,7 @@ describe('a repository that a fleet server follows', () => {
     );
   });
 
-  it('is refreshed until the server ends, and its rollback is refused', async () => {
+  it('is refreshed until the server ends, and its rollback is refused', longCase, async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });

@@ -8,6 +8,7 @@ import { createToken, listTokens } from '../../../../src/fleet/tokens/tokens.js'
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const busyTimeoutMs = 250;
@@ -29,7 +30,7 @@ async function whileLocked(work: (store: Awaited<ReturnType<typeof openFleetStor
   await Promise.all([other.close(), store.close()]);
 }
 
-describe('an embedded store that another process keeps locked', () => {
+describe('an embedded store that another process keeps locked', longCase, () => {
   it('refuses all concurrent writers within two waits', () =>
     whileLocked(async ({ db }) => {
       const asked = mock.method(SqliteConnection.prototype, 'executeQuery');

@@ -7,6 +7,7 @@ import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { assertRecount } from '../../../kit/fleet/assert-recount.js';
@@ -32,7 +33,7 @@ function watchThreads(): Threads {
   };
 }
 
-describe('a thread of an embedded store that ends', () => {
+describe('a thread of an embedded store that ends', longCase, () => {
   it('rolls back its open transaction, and the next statement starts a new thread', async () => {
     using directory = tempDir(memory());
     using threads = watchThreads();

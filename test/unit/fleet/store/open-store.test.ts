@@ -24,6 +24,7 @@ import {
 } from '../../../../src/fleet/store/store-errors.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -33,7 +34,7 @@ const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give fi
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('a store in a directory', () => {
-  it('is readable by its owner alone, also where the directory was open before', async () => {
+  it('is readable by its owner alone, also where the directory was open before', longCase, async () => {
     using dir = tempDir();
     mkdirSync(dir.join('store'), { mode: 0o755 });
     const store = await open(dir.join('store'));

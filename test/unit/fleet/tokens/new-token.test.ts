@@ -5,6 +5,7 @@ import type { NewToken } from '../../../../src/core/fleet/token-answers.js';
 import { checkNewToken } from '../../../../src/fleet/tokens/new-token.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
@@ -48,7 +49,7 @@ describe('a new token', () => {
     checkNewToken({ kind: 'opa' });
   });
 
-  it('is refused by the API as by the rule', async () => {
+  it('is refused by the API as by the rule', longCase, async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), systemClock);
     await using app = await listeningApp(bench.store);

@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { readAuthorityFile, systemAuthorities } from '../../../../src/platform/net/authorities.js';
 import type { ReadVerdict } from '../../../../src/platform/read-file.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runWritProcess } from '../../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
@@ -87,7 +88,7 @@ describe('certificate authorities', () => {
       throwsCode('TLS_INVALID', () => trusted({ SSL_CERT_FILE: '/gone' }, { [debian]: pem }));
     });
 
-    it('are those of SSL_CERT_FILE for the program', async () => {
+    it('are those of SSL_CERT_FILE for the program', longCase, async () => {
       const server = createServer({ cert: pem, key }, (_, response) => response.writeHead(401).end('{}'));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       try {

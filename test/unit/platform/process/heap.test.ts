@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPieceCollector } from '../../../../src/platform/process/heap.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runNodeScript } from '../../../kit/cli/child-script.js';
 
 /** A burst of short-lived objects. Many of them survive a collection, so that the young generation would grow. */
@@ -11,7 +12,7 @@ const burst = `
   console.log(space.space_size);
 `;
 
-describe('#keepHeapSmall', () => {
+describe('#keepHeapSmall', longCase, () => {
   it('keeps the young generation from growing', async () => {
     const heap = new URL('../../../../src/platform/process/heap.js', import.meta.url).href;
     const size = async (line: string): Promise<number> => {

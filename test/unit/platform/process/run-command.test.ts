@@ -9,6 +9,7 @@ import {
   defaultPath,
   runCommand,
 } from '../../../../src/platform/process/run-command.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { heldTimer } from '../../../kit/clock/held-timer.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { isAlive, isGone } from '../../../kit/programs/processes.js';
@@ -259,7 +260,7 @@ describe('what cannot be killed with the group', () => {
     assert.equal(killed, 1, 'one kill, at the end of the leader');
   });
 
-  it('ends at the deadline although the kernel forbids the kill', async (t) => {
+  it('ends at the deadline although the kernel forbids the kill', longCase, async (t) => {
     const kill = mock.method(process, 'kill', () => {
       throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
     });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runNodeScript } from '../../../kit/cli/child-script.js';
 
 async function linesOf(script: string): Promise<{ lines: Record<string, unknown>[]; stdout: string }> {
@@ -65,7 +66,7 @@ describe('an error in the log', () => {
     assert.equal(stack, undefined);
   });
 
-  it('has its stack at level debug, and if it is INTERNAL', async () => {
+  it('has its stack at level debug, and if it is INTERNAL', longCase, async () => {
     for (const [error, level] of [
       [named, 'debug'],
       [`new TypeError('x')`, 'info'],
@@ -104,7 +105,7 @@ describe('createBusyLog', () => {
       assert.deepEqual(messagesOf(await linesOf(script(end))), all, end);
   });
 
-  it('has written each line after a moment', async () => {
+  it('has written each line after a moment', longCase, async () => {
     const wait = `await new Promise((resolve) => setTimeout(resolve, 1000)); process.kill(process.pid, 'SIGKILL');`;
     assert.equal(messagesOf(await linesOf(script(wait))).length, 2);
   });

@@ -5,6 +5,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } fro
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { maxScannedBytes, scanForSecrets } from '../../../../src/publisher/archive/secret-content.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 
 function found(content: string | Buffer, secrets: 'all' | 'own' = 'all', chunkBytes = 1_048_576) {
   const scan = scanForSecrets(secrets);
@@ -193,7 +194,7 @@ describe('a secret in an encoding', () => {
     }
   });
 
-  it('costs a bounded amount of work: a gzip file of zeros, and a line of four megabytes', () => {
+  it('costs a bounded amount of work: a gzip file of zeros, and a line of four megabytes', longCase, () => {
     assert.equal(found(gzipSync(Buffer.alloc(300_000_000))), undefined);
     assert.equal(found(base64(gzipSync(Buffer.alloc(50_000_000, 'a')))), undefined);
     assert.equal(found('A'.repeat(maxScannedBytes)), undefined);

@@ -14,6 +14,7 @@ import { readRepositoryState } from '../../../../src/publisher/repository/reposi
 import { checkRepository } from '../../../../src/publisher/upkeep/check-repository.js';
 import { planCollection, removeCollected } from '../../../../src/publisher/upkeep/collect-repository.js';
 import { exportRepository } from '../../../../src/publisher/upkeep/export-repository.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { listOf, withLine } from '../../../kit/delta/list-tree.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -59,7 +60,7 @@ function check({ directory, clock }: SampleRepository) {
 }
 
 describe('the deltas of a release', () => {
-  it('go to another channel with it, under names of that channel', async () => {
+  it('go to another channel with it, under names of that channel', longCase, async () => {
     using dir = tempDir();
     const { repository } = await withReleases(dir, 3, 'canary');
     await promoteRelease({ bundle, from: 'canary', to: 'stable' }, changeOptions(repository));
@@ -69,25 +70,29 @@ describe('the deltas of a release', () => {
     assert.deepEqual((await check(repository)).problems, []);
   });
 
-  it('come back with it when a later one is withdrawn, as far as they are still there', async () => {
-    using dir = tempDir();
-    const { repository } = await withReleases(dir, 4);
-    const state = readRepositoryState(layoutOf(repository.directory));
-    const before = findHead(state, bundle, 'stable')?.release.serial;
-    assert.equal(before, 4);
-    const [gone] = [...deltaFiles(repository.directory)].filter(
-      (name) => !namesIn(repository).includes(name),
-    );
-    const withdraw = (serial: number) =>
-      withdrawRelease({ bundle, serials: [serial], reason: '' }, changeOptions(repository));
-    await withdraw(4);
-    assert.equal(deltasOf(repository).length, 3);
-    assert.deepEqual((await check(repository)).problems, []);
-    fs.rmSync(join(repository.directory, 'targets', bundle, gone ?? ''));
-    await withdraw(3);
-    const there = deltaFiles(repository.directory);
-    for (const name of namesIn(repository)) assert.ok(there.includes(name));
-  });
+  it(
+    'come back with it when a later one is withdrawn, as far as they are still there',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository } = await withReleases(dir, 4);
+      const state = readRepositoryState(layoutOf(repository.directory));
+      const before = findHead(state, bundle, 'stable')?.release.serial;
+      assert.equal(before, 4);
+      const [gone] = [...deltaFiles(repository.directory)].filter(
+        (name) => !namesIn(repository).includes(name),
+      );
+      const withdraw = (serial: number) =>
+        withdrawRelease({ bundle, serials: [serial], reason: '' }, changeOptions(repository));
+      await withdraw(4);
+      assert.equal(deltasOf(repository).length, 3);
+      assert.deepEqual((await check(repository)).problems, []);
+      fs.rmSync(join(repository.directory, 'targets', bundle, gone ?? ''));
+      await withdraw(3);
+      const there = deltaFiles(repository.directory);
+      for (const name of namesIn(repository)) assert.ok(there.includes(name));
+    },
+  );
 
   it('are made from the releases of the hosts of a channel: from the withdrawn one, and from the one before', async () => {
     using dir = tempDir();
@@ -118,7 +123,7 @@ describe('the deltas of a release', () => {
     assert.deepEqual(deltasOf(repository), []);
   });
 
-  it('are left out where the archive of a base is gone', async () => {
+  it('are left out where the archive of a base is gone', longCase, async () => {
     using dir = tempDir();
     const { repository, publish } = await withReleases(dir, 2);
     const targets = join(repository.directory, 'targets', bundle);

@@ -12,6 +12,7 @@ import { findHead } from '../../../../src/publisher/repository/listing.js';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { listOf, withLine } from '../../../kit/delta/list-tree.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { seenByHost } from '../../../kit/repository/published-tree.js';
@@ -50,26 +51,30 @@ function namesOf(repository: SampleRepository, end = '.delta'): string[] {
 }
 
 describe('a publish', () => {
-  it('makes a delta from each of the last four releases of its channel, and signs them', async () => {
-    using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const releases: ReleaseInfo[] = [];
-    for (const line of ['one', 'two', 'three', 'four', 'five', 'six']) {
-      releases.push(await publish(repository, line));
-    }
-    const last = releases.at(-1);
-    const digests = releases.map(({ manifest }) => manifest.digest);
-    assert.deepEqual(
-      last?.deltas?.map(({ from }) => from),
-      digests.slice(1, 5).reverse(),
-    );
-    assert.ok(last?.deltas?.every(({ length }) => length < 300));
-    assert.deepEqual((await seenByHost(repository)).release, last);
-    assert.equal(await checkHead(repository), 0);
-    const signed = last?.deltas?.map(({ digest }) => `${digest.slice(7)}.stable.delta`) ?? [];
-    const names = namesOf(repository);
-    for (const name of signed) assert.ok(names.includes(name));
-  });
+  it(
+    'makes a delta from each of the last four releases of its channel, and signs them',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      const releases: ReleaseInfo[] = [];
+      for (const line of ['one', 'two', 'three', 'four', 'five', 'six']) {
+        releases.push(await publish(repository, line));
+      }
+      const last = releases.at(-1);
+      const digests = releases.map(({ manifest }) => manifest.digest);
+      assert.deepEqual(
+        last?.deltas?.map(({ from }) => from),
+        digests.slice(1, 5).reverse(),
+      );
+      assert.ok(last?.deltas?.every(({ length }) => length < 300));
+      assert.deepEqual((await seenByHost(repository)).release, last);
+      assert.equal(await checkHead(repository), 0);
+      const signed = last?.deltas?.map(({ digest }) => `${digest.slice(7)}.stable.delta`) ?? [];
+      const names = namesOf(repository);
+      for (const name of signed) assert.ok(names.includes(name));
+    },
+  );
 
   it('makes the same bytes of the same trees', async () => {
     const made: unknown[] = [];
@@ -82,7 +87,7 @@ describe('a publish', () => {
     assert.deepEqual(made.slice(2), made.slice(0, 2));
   });
 
-  it('makes the requested number, and none for 0', async () => {
+  it('makes the requested number, and none for 0', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     for (const line of ['one', 'two', 'three']) await publish(repository, line, { deltas: 0 });
@@ -111,7 +116,7 @@ describe('a publish', () => {
     );
   });
 
-  it('takes a tree for a base once, and never the new one', async () => {
+  it('takes a tree for a base once, and never the new one', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     for (const line of ['one', 'two', 'one', 'two']) await publish(repository, line);
@@ -128,7 +133,7 @@ describe('a publish', () => {
     assert.equal((await publish(repository, 'three', { channel: 'canary' })).deltas?.length, 1);
   });
 
-  it('continues where an older archive is lost or damaged', async () => {
+  it('continues where an older archive is lost or damaged', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = await publish(repository, 'one');

@@ -10,6 +10,7 @@ import {
 import { readPublicKey } from '../../../../src/publisher/keys/public-key.js';
 import { encodeProposal, parseProposal } from '../../../../src/publisher/root/proposal-file.js';
 import { addSignatures, signingKeys } from '../../../../src/publisher/root/proposal-signatures.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { serveDirectory } from '../../../kit/net/serve-repository.js';
 import { makeOpensslKey, type OpensslKey } from '../../../kit/programs/openssl-keys.js';
@@ -22,7 +23,7 @@ function device({ signCommand }: OpensslKey, role: string): ExternalCommand {
   return { command: signCommand, serves: (one) => one === role, env: process.env, timeoutMs: 60_000 };
 }
 
-describe('a repository on the keys of devices', needs('openssl', 'openssl'), () => {
+describe('a repository on the keys of devices', { ...needs('openssl', 'openssl'), ...longCase }, () => {
   it('is signed by them at the commit, and other clients follow', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

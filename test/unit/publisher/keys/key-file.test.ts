@@ -12,6 +12,7 @@ import {
   replaceKeyFile,
   unlockKey,
 } from '../../../../src/publisher/keys/key-file.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 const durableFs = createDurableFs();
@@ -96,7 +97,7 @@ describe('a key file under a passphrase', () => {
   }
 });
 
-describe('a key file under another passphrase', () => {
+describe('a key file under another passphrase', longCase, () => {
   it('is the complete old or new one after the failure of any write', () => {
     const ops = ['keys.replace:write', 'keys.replace:rename', 'keys.replace:flush-directory'];
     for (const failing of ops) {

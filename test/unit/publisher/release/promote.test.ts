@@ -12,6 +12,7 @@ import { layoutOf } from '../../../../src/publisher/repository/repository-layout
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   changeOptions,
@@ -88,7 +89,7 @@ describe('promoteRelease', () => {
     await rejectsCode('USAGE', promote(repository, 'stable'));
   });
 
-  it('carries on what was withdrawn on either channel', async () => {
+  it('carries on what was withdrawn on either channel', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' });

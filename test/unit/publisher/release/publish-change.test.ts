@@ -24,6 +24,7 @@ import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { readStateBeforeLock } from '../../../../src/publisher/signing/sign-change.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { inodeState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 import {
@@ -221,7 +222,7 @@ describe('the lines of a change', () => {
     assert.deepEqual(linesOf(next), { added: 3, removed: 3, files: 4, notCounted: 0 });
   });
 
-  it('are not counted in files of ten megabytes', async () => {
+  it('are not counted in files of ten megabytes', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const given = { limits: { ...defaultArchiveLimits, maxRatio: 1e6 }, deltas: 0 };
@@ -344,7 +345,7 @@ describe('promoteRelease with bounds on the change', () => {
   });
 });
 
-describe('withdrawRelease', () => {
+describe('withdrawRelease', longCase, () => {
   it('leads back to a release of any size', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

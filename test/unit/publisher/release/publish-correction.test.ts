@@ -10,6 +10,7 @@ import { promoteRelease } from '../../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { releaseOf } from '../../../kit/delta/delta-kit.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { seenByHost, v1, v2 } from '../../../kit/repository/published-tree.js';
@@ -32,7 +33,7 @@ describe('publishBundle with the release that it corrects', () => {
     assert.equal('fixes' in (await repository.publish(v1)).release, false);
   });
 
-  it('knows serials of older versions, of other channels, and withdrawn ones', async () => {
+  it('knows serials of older versions, of other channels, and withdrawn ones', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ f: '1' });
@@ -150,7 +151,7 @@ describe('the bounds on the change of a correction', () => {
     await rejectsCode('CHANGE_TOO_LARGE', repository.publish({ list: lines(101) }, { change, fixes: 2 }));
   });
 
-  it('are the same when it is promoted', async () => {
+  it('are the same when it is promoted', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const promote = () =>

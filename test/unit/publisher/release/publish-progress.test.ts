@@ -6,6 +6,7 @@ import type { Amount, WorkReport } from '../../../../src/core/work-report.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { checkRepository } from '../../../../src/publisher/upkeep/check-repository.js';
 import { exportRepository } from '../../../../src/publisher/upkeep/export-repository.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { listOf, withLine } from '../../../kit/delta/list-tree.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { type SampleRepository, sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -47,7 +48,7 @@ async function published(dir: TempDir): Promise<SampleRepository> {
 }
 
 describe('how far work is', () => {
-  it('is reported by a publish while it reads, packs and makes deltas', async () => {
+  it('is reported by a publish while it reads, packs and makes deltas', longCase, async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const report = recordedReport();
@@ -67,7 +68,7 @@ describe('how far work is', () => {
     assert.equal(total - done, release.manifest.length);
   });
 
-  it('is reported by a check for each archive and delta', async () => {
+  it('is reported by a check for each archive and delta', longCase, async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const report = recordedReport();

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs, type FileOperation } from '../../../../src/platform/disk/durable-fs.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { seenByHost, v1, v2 } from '../../../kit/repository/published-tree.js';
 import {
@@ -12,7 +13,7 @@ import {
   sampleRepository,
 } from '../../../kit/repository/sample-repository.js';
 
-describe('a changed repository', () => {
+describe('a changed repository', longCase, () => {
   const liveBytes = (repository: SampleRepository) =>
     fs.readFileSync(metadataPath(repository, 'timestamp.json'));
 
@@ -94,7 +95,7 @@ describe('a changed repository', () => {
   });
 });
 
-describe('the order of writes', () => {
+describe('the order of writes', longCase, () => {
   const order = [
     'lock.open',
     'lock.holder',

@@ -8,6 +8,7 @@ import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import type { PublishResult } from '../../../../src/publisher/release/publish.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { seenByHost, v1, v2 } from '../../../kit/repository/published-tree.js';
@@ -83,7 +84,7 @@ describe('publishBundle', () => {
     assert.equal(serialOf(await repository.publish(v1)), 3);
   });
 
-  it('counts serials across channels and withdrawn releases, for each bundle alone', async () => {
+  it('counts serials across channels and withdrawn releases, for each bundle alone', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const canary = { channel: 'canary' };

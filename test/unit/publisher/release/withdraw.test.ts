@@ -14,6 +14,7 @@ import { layoutOf } from '../../../../src/publisher/repository/repository-layout
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   changeOptions,
@@ -45,32 +46,40 @@ async function withReleases(dir: TempDir, count: number): Promise<SampleReposito
 }
 
 describe('withdrawRelease', () => {
-  it('points the channel at the newest release that is not withdrawn, and signs the list', async () => {
-    using dir = tempDir();
-    const repository = await withReleases(dir, 3);
-    const before = head(repository);
-    const result = await withdraw(repository, [3], { reason: 'view eu is broken' });
-    assert.equal(result.kind, 'live');
-    const after = head(repository);
-    assert.deepEqual([before?.serial, after?.serial, after?.withdrawn, after?.revision], [3, 2, [3], 'r2']);
-    assert.deepEqual(after?.withdrawal, {
-      serials: [3],
-      atMs: repository.clock.nowMs(),
-      reason: 'view eu is broken',
-    });
-  });
+  it(
+    'points the channel at the newest release that is not withdrawn, and signs the list',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = await withReleases(dir, 3);
+      const before = head(repository);
+      const result = await withdraw(repository, [3], { reason: 'view eu is broken' });
+      assert.equal(result.kind, 'live');
+      const after = head(repository);
+      assert.deepEqual([before?.serial, after?.serial, after?.withdrawn, after?.revision], [3, 2, [3], 'r2']);
+      assert.deepEqual(after?.withdrawal, {
+        serials: [3],
+        atMs: repository.clock.nowMs(),
+        reason: 'view eu is broken',
+      });
+    },
+  );
 
-  it('carries the list on: every later release has it, and its serial is above every one ever used', async () => {
-    using dir = tempDir();
-    const repository = await withReleases(dir, 3);
-    await withdraw(repository, [3]);
-    await withdraw(repository, [2]);
-    const published = await repository.publish({ file: 'mended' });
-    assert.deepEqual([published.release.serial, published.release.withdrawn], [4, [2, 3]]);
-    assert.equal(head(repository)?.withdrawal, undefined);
-    await withdraw(repository, [4]);
-    assert.deepEqual([head(repository)?.serial, head(repository)?.withdrawn], [1, [2, 3, 4]]);
-  });
+  it(
+    'carries the list on: every later release has it, and its serial is above every one ever used',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = await withReleases(dir, 3);
+      await withdraw(repository, [3]);
+      await withdraw(repository, [2]);
+      const published = await repository.publish({ file: 'mended' });
+      assert.deepEqual([published.release.serial, published.release.withdrawn], [4, [2, 3]]);
+      assert.equal(head(repository)?.withdrawal, undefined);
+      await withdraw(repository, [4]);
+      assert.deepEqual([head(repository)?.serial, head(repository)?.withdrawn], [1, [2, 3, 4]]);
+    },
+  );
 
   it('lists an older release as withdrawn while its channel stays', async () => {
     using dir = tempDir();
@@ -89,7 +98,7 @@ describe('withdrawRelease', () => {
     assert.deepEqual(directoryState(repository.directory), before);
   });
 
-  it('goes to the release that is asked for, when all above it are withdrawn', async () => {
+  it('goes to the release that is asked for, when all above it are withdrawn', longCase, async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 4);
     const error = await rejectsCode('RELEASE_REFUSED', withdraw(repository, [4], { to: 2 }));
@@ -165,7 +174,7 @@ describe('withdrawRelease', () => {
     );
   });
 
-  it('takes the release back on every channel, or on the one that is named', async () => {
+  it('takes the release back on every channel, or on the one that is named', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ file: 'one' });
@@ -246,7 +255,7 @@ describe('withdrawRelease', () => {
     assert.equal(readRepositoryState(layoutOf(repository.directory)).live.targets.signed.version, 4);
   });
 
-  it('can be tried before without a key and without a write', async () => {
+  it('can be tried before without a key and without a write', longCase, async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 3);
     const before = directoryState(repository.directory);

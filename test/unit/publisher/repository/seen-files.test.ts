@@ -7,6 +7,7 @@ import { openRepositoryClient } from '../../../../src/trust/repository-client.js
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -126,7 +127,7 @@ describe('a published file of a team that the snapshot of a thief no longer list
     assert.deepEqual(planKeyChange(repository, team), { handedOver: [2], leftOut: [] });
   });
 
-  it('makes repo check and repo status name both snapshots, until a refresh', async () => {
+  it('makes repo check and repo status name both snapshots, until a refresh', longCase, async () => {
     using dir = tempDir();
     const { repository } = await olderTeamFile(dir);
     const writ = (...args: readonly string[]) =>

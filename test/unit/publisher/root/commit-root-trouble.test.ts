@@ -7,6 +7,7 @@ import { openKey } from '../../../../src/publisher/keys/key-directory.js';
 import { readKeyFile } from '../../../../src/publisher/keys/key-file.js';
 import { signMetadata } from '../../../../src/publisher/keys/signer.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import {
@@ -100,7 +101,7 @@ describe('a repository that slept', () => {
   });
 });
 
-describe('a crash during a commit', () => {
+describe('a crash during a commit', longCase, () => {
   it('at any write is healed by running it again; hosts miss nothing but the moment between root and timestamp', async () => {
     const count = await crashAt(Number.POSITIVE_INFINITY);
     assert.ok(count >= 8, `${count} operations`);

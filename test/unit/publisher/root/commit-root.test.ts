@@ -7,6 +7,7 @@ import { encodeMetadata } from '../../../../src/publisher/keys/signer.js';
 import { encodeProposal, parseProposal } from '../../../../src/publisher/root/proposal-file.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
@@ -38,32 +39,36 @@ function metadataState({ directory }: SampleRepository): unknown {
 }
 
 describe('a committed root', () => {
-  it('that changes root keys alone leaves every other file as it is, and hosts follow', async () => {
-    using dir = tempDir();
-    const repository = sampleRepository(dir);
-    await repository.publish({ a: 'a' });
-    const host = hostOf(repository);
-    await host.refresh();
-    const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
-    const carol = newKey(dir, 'carol');
-    const change = {
-      remove: [{ role: 'root' as const, which: 'root-3' }],
-      add: [{ role: 'root' as const, key: carol }],
-    };
-    const result = await commit(repository, await complete(repository, change));
-    assert.deepEqual([result.kind, result.signed, result.waiting], ['committed', {}, []]);
-    assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
-    assert.deepEqual(
-      fs.readFileSync(`${repository.keys}/root.json`),
-      fs.readFileSync(metadataPath(repository, '2.root.json')),
-    );
-    assert.equal((await versionsOf(host))['root'], 2);
-    // The new person can sign the next one, and the one who left cannot.
-    const next = proposal(repository, {});
-    await rejectsCode('KEYS_MISSING', signedBy(repository, next, ['root-3.key']));
-    await commit(repository, await signedBy(repository, next, ['carol.key', 'root-1.key']));
-    assert.equal((await versionsOf(host))['root'], 3);
-  });
+  it(
+    'that changes root keys alone leaves every other file as it is, and hosts follow',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish({ a: 'a' });
+      const host = hostOf(repository);
+      await host.refresh();
+      const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+      const carol = newKey(dir, 'carol');
+      const change = {
+        remove: [{ role: 'root' as const, which: 'root-3' }],
+        add: [{ role: 'root' as const, key: carol }],
+      };
+      const result = await commit(repository, await complete(repository, change));
+      assert.deepEqual([result.kind, result.signed, result.waiting], ['committed', {}, []]);
+      assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
+      assert.deepEqual(
+        fs.readFileSync(`${repository.keys}/root.json`),
+        fs.readFileSync(metadataPath(repository, '2.root.json')),
+      );
+      assert.equal((await versionsOf(host))['root'], 2);
+      // The new person can sign the next one, and the one who left cannot.
+      const next = proposal(repository, {});
+      await rejectsCode('KEYS_MISSING', signedBy(repository, next, ['root-3.key']));
+      await commit(repository, await signedBy(repository, next, ['carol.key', 'root-1.key']));
+      assert.equal((await versionsOf(host))['root'], 3);
+    },
+  );
 
   it('with a new timestamp key is signed by it in the same step; a replayed old timestamp is refused', async () => {
     using dir = tempDir();
@@ -88,7 +93,7 @@ describe('a committed root', () => {
     }
   });
 
-  it('with new keys of every role keeps the same releases', async () => {
+  it('with new keys of every role keeps the same releases', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
@@ -140,7 +145,7 @@ describe('new keys that are elsewhere', () => {
     assert.deepEqual(await versionsOf(host), { root: 2, timestamp: 2, snapshot: 1002, targets: 1 });
   });
 
-  it('of targets stop publishing, too, until the commit is run again with them', async () => {
+  it('of targets stop publishing, too, until the commit is run again with them', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
@@ -222,21 +227,25 @@ describe('a proposal that must not become the root', () => {
     assert.deepEqual(rootVersions(repository), [1, 2]);
   });
 
-  it('stands on a root that the repository has left, or that the committer does not trust', async () => {
-    using dir = tempDir();
-    using other = tempDir();
-    const repository = sampleRepository(dir);
-    const late = await complete(repository, { validity: { root: 10 * dayMs } });
-    await commit(repository, await complete(repository, {}));
-    await rejectsCode('PROPOSAL_BASE', commit(repository, late));
-    await commit(repository, await complete(repository, {}));
-    await rejectsCode('PROPOSAL_BASE', commit(repository, late));
-    const stranger = sampleRepository(other, { signers: 'own' });
-    const foreign = await complete(stranger, {});
-    await rejectsCode('PROPOSAL_BASE', commit(repository, foreign));
-    const next = await complete(repository, {});
-    await rejectsCode('REPOSITORY_INVALID', commit(repository, next, { keys: keysAt(stranger.keys) }));
-  });
+  it(
+    'stands on a root that the repository has left, or that the committer does not trust',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      using other = tempDir();
+      const repository = sampleRepository(dir);
+      const late = await complete(repository, { validity: { root: 10 * dayMs } });
+      await commit(repository, await complete(repository, {}));
+      await rejectsCode('PROPOSAL_BASE', commit(repository, late));
+      await commit(repository, await complete(repository, {}));
+      await rejectsCode('PROPOSAL_BASE', commit(repository, late));
+      const stranger = sampleRepository(other, { signers: 'own' });
+      const foreign = await complete(stranger, {});
+      await rejectsCode('PROPOSAL_BASE', commit(repository, foreign));
+      const next = await complete(repository, {});
+      await rejectsCode('REPOSITORY_INVALID', commit(repository, next, { keys: keysAt(stranger.keys) }));
+    },
+  );
 
   it('was changed in the mail in a part that signers do not see', async () => {
     using dir = tempDir();

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import type { TeamKeys } from '../../../../src/publisher/root/confirm-teams.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, keysAt, newKey } from '../../../kit/repository/ceremony.js';
 import { complete, replacing } from '../../../kit/repository/committed-root.js';
@@ -48,22 +49,26 @@ describe('a root that replaces the targets key', () => {
     assert.equal((await commit(repository, signed)).kind, 'unchanged');
   });
 
-  it('is refused while a thief has replaced the key of a team or delegated to a further role', async () => {
-    using dir = tempDir();
-    const { repository, team, signed } = await replacedTargetsKey(dir);
-    await delegateTo(repository, makeTeam(dir, 'dns-team', 'thief'));
-    const error = await rejectsCode(
-      'TEAM_KEY_UNCONFIRMED',
-      commit(repository, signed, { teamKeys: given(team) }),
-    );
-    assert.match(error.message, /not the keys that you gave/);
-    await delegateTo(repository, makeTeam(dir, 'evil-team'), { paths: ['evil/*'] });
-    const further = await rejectsCode(
-      'TEAM_KEY_UNCONFIRMED',
-      commit(repository, signed, { teamKeys: given(team) }),
-    );
-    assert.deepEqual(further.facts['roles'], ['dns-team', 'evil-team']);
-  });
+  it(
+    'is refused while a thief has replaced the key of a team or delegated to a further role',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository, team, signed } = await replacedTargetsKey(dir);
+      await delegateTo(repository, makeTeam(dir, 'dns-team', 'thief'));
+      const error = await rejectsCode(
+        'TEAM_KEY_UNCONFIRMED',
+        commit(repository, signed, { teamKeys: given(team) }),
+      );
+      assert.match(error.message, /not the keys that you gave/);
+      await delegateTo(repository, makeTeam(dir, 'evil-team'), { paths: ['evil/*'] });
+      const further = await rejectsCode(
+        'TEAM_KEY_UNCONFIRMED',
+        commit(repository, signed, { teamKeys: given(team) }),
+      );
+      assert.deepEqual(further.facts['roles'], ['dns-team', 'evil-team']);
+    },
+  );
 
   it('is refused while a thief has replaced a key of two', async () => {
     using dir = tempDir();
@@ -73,19 +78,23 @@ describe('a root that replaces the targets key', () => {
     await rejectsCode('TEAM_KEY_UNCONFIRMED', commit(repository, signed, { teamKeys: given(team) }));
   });
 
-  it('is committed after the old targets key has delegated to the key of the team again', async () => {
-    using dir = tempDir();
-    const { repository, team, signed } = await replacedTargetsKey(dir);
-    await delegateTo(repository, makeTeam(dir, 'dns-team', 'thief'));
-    await delegateTo(repository, team, {
-      keysDirectory: someKeys(dir, repository, 'targets.key', 'root.json'),
-    });
-    await rejectsCode('TEAM_KEY_UNCONFIRMED', commit(repository, signed, { teamKeys: given(team) }));
-    await commit(repository, signed, { teamKeys: given(team), shouldIncludeWaiting: true });
-    await signByTeam(repository, team);
-    await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
-  });
+  it(
+    'is committed after the old targets key has delegated to the key of the team again',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository, team, signed } = await replacedTargetsKey(dir);
+      await delegateTo(repository, makeTeam(dir, 'dns-team', 'thief'));
+      await delegateTo(repository, team, {
+        keysDirectory: someKeys(dir, repository, 'targets.key', 'root.json'),
+      });
+      await rejectsCode('TEAM_KEY_UNCONFIRMED', commit(repository, signed, { teamKeys: given(team) }));
+      await commit(repository, signed, { teamKeys: given(team), shouldIncludeWaiting: true });
+      await signByTeam(repository, team);
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    },
+  );
 
   it('needs the keys of the teams in the later run that signs the targets', async () => {
     using dir = tempDir();

@@ -24,6 +24,7 @@ import {
   validSignatures,
 } from '../../../../src/publisher/root/proposal-signatures.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, newKey, proposal, signedBy } from '../../../kit/repository/ceremony.js';
 import { sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -227,7 +228,7 @@ describe('the missing signers of a proposal', () => {
 });
 
 describe('the base of a proposal', () => {
-  it('is reached by its chain from any root that the reader has', async () => {
+  it('is reached by its chain from any root that the reader has', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = readFileSync(repository.rootPath);

@@ -5,6 +5,7 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { openOnlineSigners } from '../../../../src/publisher/signing/online-signing.js';
 import { resignDueRoles } from '../../../../src/publisher/signing/resign-online.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { keysAt } from '../../../kit/repository/ceremony.js';
 import { delegateTo, makeTeam, publishedByTeam } from '../../../kit/repository/delegated-repository.js';
@@ -56,7 +57,7 @@ describe('a waiting file of a replaced team key', () => {
     assert.notDeepEqual(directoryState(`${repository.directory}/metadata`), before);
   });
 
-  it('does not delay the release of another role', async () => {
+  it('does not delay the release of another role', longCase, async () => {
     using dir = tempDir();
     const repository = await replacedKey(dir);
     const office = someKeys(dir, repository, 'targets.key', 'root.json');

@@ -6,6 +6,7 @@ import { resignRole } from '../../../../src/publisher/signing/resign-role.js';
 import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   delegatedRepository,
@@ -18,7 +19,7 @@ import { dayMs, live, stateOf } from '../../../kit/repository/delegating.js';
 import { changeOptions, sampleRepository } from '../../../kit/repository/sample-repository.js';
 
 describe('delegateRole', () => {
-  it('lets a team publish its bundles with nothing but its own key', async () => {
+  it('lets a team publish its bundles with nothing but its own key', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const team = makeTeam(dir, 'dns-team');
@@ -213,31 +214,39 @@ describe('releases that change hands', () => {
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
   });
 
-  it('go on with their serials when the team publishes before it has signed what it was given', async () => {
-    using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await repository.publish({ file: 'one' });
-    await repository.publish({ file: 'one' }, { bundle: 'dns-core' });
-    await delegateTo(repository, team, { shouldHandOver: true });
-    const published = await repository.publish({ file: 'two' }, { keys: team.keys });
-    assert.equal(published.release.serial, 2);
-    await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-core 1 dns-team', 'dns-edge 2 dns-team']);
-  });
+  it(
+    'go on with their serials when the team publishes before it has signed what it was given',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      const team = makeTeam(dir, 'dns-team');
+      await repository.publish({ file: 'one' });
+      await repository.publish({ file: 'one' }, { bundle: 'dns-core' });
+      await delegateTo(repository, team, { shouldHandOver: true });
+      const published = await repository.publish({ file: 'two' }, { keys: team.keys });
+      assert.equal(published.release.serial, 2);
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-core 1 dns-team', 'dns-edge 2 dns-team']);
+    },
+  );
 
-  it('return to the targets when the role is removed, and its file stays in the snapshot', async () => {
-    using dir = tempDir();
-    const { repository, team } = await publishedByTeam(dir);
-    const options = changeOptions(repository);
-    await rejectsCode(
-      'DELEGATION_REFUSED',
-      delegateRole({ role: 'dns-team', shouldHandOver: false }, options),
-    );
-    await delegateRole({ role: 'dns-team', shouldHandOver: true }, options);
-    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
-    assert.ok(stateOf(repository).live.snapshot.signed.meta['dns-team.json']);
-    assert.equal((await repository.publish({ file: 'two' })).release.serial, 2);
-    await rejectsCode('KEYS_MISSING', repository.publish({ file: 'three' }, { keys: team.keys }));
-  });
+  it(
+    'return to the targets when the role is removed, and its file stays in the snapshot',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository, team } = await publishedByTeam(dir);
+      const options = changeOptions(repository);
+      await rejectsCode(
+        'DELEGATION_REFUSED',
+        delegateRole({ role: 'dns-team', shouldHandOver: false }, options),
+      );
+      await delegateRole({ role: 'dns-team', shouldHandOver: true }, options);
+      assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+      assert.ok(stateOf(repository).live.snapshot.signed.meta['dns-team.json']);
+      assert.equal((await repository.publish({ file: 'two' })).release.serial, 2);
+      await rejectsCode('KEYS_MISSING', repository.publish({ file: 'three' }, { keys: team.keys }));
+    },
+  );
 });

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { delegateRole } from '../../../../src/publisher/teams/delegate.js';
 import { createRepositoryView } from '../../../../src/server/resign/repository-view.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import {
@@ -17,7 +18,7 @@ import {
 import { dayMs, live } from '../../../kit/repository/delegating.js';
 import { changeOptions, metadataPath, sampleRepository } from '../../../kit/repository/sample-repository.js';
 
-describe('a role that was removed and comes back', () => {
+describe('a role that was removed and comes back', longCase, () => {
   it('does not bring its old releases back: it continues from the releases that are handed over now', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
@@ -31,7 +32,7 @@ describe('a role that was removed and comes back', () => {
   });
 });
 
-describe('a change of keys', () => {
+describe('a change of keys', longCase, () => {
   it('ends what the old key may do; the new one signs what stood', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
@@ -56,7 +57,7 @@ describe('a change of keys', () => {
   });
 });
 
-describe('a file that a team has signed and that is not published', () => {
+describe('a file that a team has signed and that is not published', longCase, () => {
   it('is seen by the server, the first file of a role too', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
@@ -112,7 +113,7 @@ describe('a file that a team has signed and that is not published', () => {
   });
 });
 
-describe('a team’s file that is lost', () => {
+describe('a team’s file that is lost', longCase, () => {
   it('is not built on: its serials must not be used again', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);

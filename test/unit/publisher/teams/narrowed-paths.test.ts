@@ -7,6 +7,7 @@ import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-l
 import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../../../src/trust/store/trust-store.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, type Team } from '../../../kit/repository/delegated-repository.js';
@@ -48,7 +49,7 @@ async function poll({ directory, clock }: SampleRepository, store: TrustStore): 
 }
 
 describe('a published file of a team that lists a path outside its narrowed paths', () => {
-  it('is accepted by new hosts and by hosts that had accepted it', async () => {
+  it('is accepted by new hosts and by hosts that had accepted it', longCase, async () => {
     using dir = tempDir();
     let store: TrustStore | undefined;
     const { repository } = await narrowed(dir, async (before) => {
@@ -71,19 +72,23 @@ describe('a published file of a team that lists a path outside its narrowed path
     assert.deepEqual(live(repository), ['access 1 targets', 'dns-edge 1 dns-team']);
   });
 
-  it('makes sign --role print no release as unseen by hosts, and refresh no release as new', async () => {
-    using dir = tempDir();
-    const { repository, team } = await narrowed(dir);
-    const writ = (...args: readonly string[]) =>
-      runWrit([...args, '--repository', repository.directory], { cwd: dir.path, clock: repository.clock });
-    const signed = await writ('sign', '--role', 'dns-team', '--keys', team.keys);
-    assert.equal(signed.exitCode, 0, signed.stderr);
-    assert.doesNotMatch(signed.stdout, /hosts do not see it now/);
-    assert.deepEqual((await repository.refresh()).newReleases, []);
-    assert.deepEqual(Object.keys(stateOf(repository).delegated.get('dns-team')?.signed.targets ?? {}), [
-      'dns-edge/stable.tar.br',
-    ]);
-  });
+  it(
+    'makes sign --role print no release as unseen by hosts, and refresh no release as new',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository, team } = await narrowed(dir);
+      const writ = (...args: readonly string[]) =>
+        runWrit([...args, '--repository', repository.directory], { cwd: dir.path, clock: repository.clock });
+      const signed = await writ('sign', '--role', 'dns-team', '--keys', team.keys);
+      assert.equal(signed.exitCode, 0, signed.stderr);
+      assert.doesNotMatch(signed.stdout, /hosts do not see it now/);
+      assert.deepEqual((await repository.refresh()).newReleases, []);
+      assert.deepEqual(Object.keys(stateOf(repository).delegated.get('dns-team')?.signed.targets ?? {}), [
+        'dns-edge/stable.tar.br',
+      ]);
+    },
+  );
 });
 
 describe('a release with withdrawn serials that returns to the targets', () => {

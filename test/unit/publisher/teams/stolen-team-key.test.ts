@@ -10,6 +10,7 @@ import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
 import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   delegateTo,
@@ -61,7 +62,7 @@ describe('a waiting release of a stolen team key', () => {
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
   });
 
-  it('is left out where the key change waits for the online keys too', async () => {
+  it('is left out where the key change waits for the online keys too', longCase, async () => {
     using dir = tempDir();
     const { repository, team } = await stolenKey(dir);
     const request = { role: 'dns-team', shouldHandOver: false, change: { keys: [team.publicKey] } } as const;
@@ -110,7 +111,7 @@ describe('a waiting release of a stolen team key', () => {
     assert.deepEqual(live(repository), ['other 1 targets', 'access 1 dns-team', 'dns-edge 1 dns-team']);
   });
 
-  it('is left out where the role is removed', async () => {
+  it('is left out where the role is removed', longCase, async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
     const removed = await delegateRole({ role: 'dns-team', shouldHandOver: true }, changeOptions(repository));
@@ -119,7 +120,7 @@ describe('a waiting release of a stolen team key', () => {
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 
-  it('is handed over where the operator includes waiting releases', async () => {
+  it('is handed over where the operator includes waiting releases', longCase, async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
     const request = { role: 'dns-team', shouldHandOver: true, shouldIncludeWaiting: true } as const;
@@ -132,7 +133,7 @@ describe('a waiting release of a stolen team key', () => {
     assert.deepEqual(live(repository), ['dns-edge 2 targets']);
   });
 
-  it('stays a waiting release of the team where its key is still trusted', async () => {
+  it('stays a waiting release of the team where its key is still trusted', longCase, async () => {
     using dir = tempDir();
     const { repository, stolen, team } = await stolenKey(dir);
     const keys = [stolen.publicKey, team.publicKey];
@@ -165,7 +166,7 @@ describe('a waiting release at a path that a trusted team gives back to the targ
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 
-  it('is returned where the operator includes waiting releases', async () => {
+  it('is returned where the operator includes waiting releases', longCase, async () => {
     using dir = tempDir();
     const { repository, plan } = await withoutPath(dir, true);
     assert.deepEqual(
@@ -304,7 +305,7 @@ describe('the log after a theft of a team key', () => {
     );
   });
 
-  it('shows a published release as moved where the role is removed', async () => {
+  it('shows a published release as moved where the role is removed', longCase, async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
     assert.deepEqual(await removeRole(repository, false), ['targets.3 move 1']);

@@ -5,6 +5,7 @@ import { WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { delegateRole } from '../../../../src/publisher/teams/delegate.js';
 import { type CheckReport, checkRepository } from '../../../../src/publisher/upkeep/check-repository.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
@@ -68,24 +69,28 @@ describe('checkRepository', () => {
     );
   });
 
-  it('reports an archive that is missing, cut, grown or changed, each by its code, and continues', async () => {
-    using dir = tempDir();
-    const repository = await published(dir);
-    const [first = '', second = ''] = archives(repository);
-    const bytes = fs.readFileSync(first);
-    for (const [spoil, code] of [
-      [() => fs.rmSync(first), 'TARGET_MISSING'],
-      [() => fs.writeFileSync(first, bytes.subarray(1)), 'DOWNLOAD_TRUNCATED'],
-      [() => fs.writeFileSync(first, Buffer.concat([bytes, bytes])), 'DOWNLOAD_TOO_LARGE'],
-    ] as const) {
-      spoil();
-      assert.deepEqual(await codesOf(repository), [code]);
-    }
-    fs.writeFileSync(first, bytes);
-    change(first, 10);
-    fs.rmSync(second);
-    assert.deepEqual((await codesOf(repository)).sort(), ['DOWNLOAD_DIGEST', 'TARGET_MISSING']);
-  });
+  it(
+    'reports an archive that is missing, cut, grown or changed, each by its code, and continues',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = await published(dir);
+      const [first = '', second = ''] = archives(repository);
+      const bytes = fs.readFileSync(first);
+      for (const [spoil, code] of [
+        [() => fs.rmSync(first), 'TARGET_MISSING'],
+        [() => fs.writeFileSync(first, bytes.subarray(1)), 'DOWNLOAD_TRUNCATED'],
+        [() => fs.writeFileSync(first, Buffer.concat([bytes, bytes])), 'DOWNLOAD_TOO_LARGE'],
+      ] as const) {
+        spoil();
+        assert.deepEqual(await codesOf(repository), [code]);
+      }
+      fs.writeFileSync(first, bytes);
+      change(first, 10);
+      fs.rmSync(second);
+      assert.deepEqual((await codesOf(repository)).sort(), ['DOWNLOAD_DIGEST', 'TARGET_MISSING']);
+    },
+  );
 
   it('reports metadata that is changed, missing or mixed', async () => {
     using dir = tempDir();

@@ -12,6 +12,7 @@ import { openRepositorySource } from '../../../../src/trust/sources/repository-s
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam } from '../../../kit/repository/delegated-repository.js';
@@ -77,7 +78,7 @@ function filesIn(repository: SampleRepository, directory: string): string[] {
 }
 
 describe('removeCollected', () => {
-  it('keeps the last versions of each role and what they list, and every root', async () => {
+  it('keeps the last versions of each role and what they list, and every root', longCase, async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 4);
     await clock.advance(2 * dayMs);
@@ -95,25 +96,29 @@ describe('removeCollected', () => {
     await repository.publish({ file: 'after' });
   });
 
-  it('keeps what hosts were sent to a moment ago: a client with the old snapshot still gets all of it', async () => {
-    using dir = tempDir();
-    const { repository } = await withReleases(dir, 3);
-    const { url, clock, rootPath } = repository;
-    const source = openRepositorySource(url, { clock, version: 'test' });
-    const store = memoryTrustStore(fs.readFileSync(rootPath));
-    const slow = openRepositoryClient({ source, store, clock });
-    await slow.refresh();
-    const target = await slow.target('dns-edge', 'stable');
-    await repository.publish({ file: 'newer' });
-    await repository.publish({ file: 'newest' });
-    assert.deepEqual(await collect(repository, { keep: 1 }), []);
-    assert.ok(target);
-    let bytes = 0;
-    for await (const chunk of slow.streamTarget(target)) bytes += chunk.length;
-    assert.equal(bytes, target.length);
-  });
+  it(
+    'keeps what hosts were sent to a moment ago: a client with the old snapshot still gets all of it',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { repository } = await withReleases(dir, 3);
+      const { url, clock, rootPath } = repository;
+      const source = openRepositorySource(url, { clock, version: 'test' });
+      const store = memoryTrustStore(fs.readFileSync(rootPath));
+      const slow = openRepositoryClient({ source, store, clock });
+      await slow.refresh();
+      const target = await slow.target('dns-edge', 'stable');
+      await repository.publish({ file: 'newer' });
+      await repository.publish({ file: 'newest' });
+      assert.deepEqual(await collect(repository, { keep: 1 }), []);
+      assert.ok(target);
+      let bytes = 0;
+      for await (const chunk of slow.streamTarget(target)) bytes += chunk.length;
+      assert.equal(bytes, target.length);
+    },
+  );
 
-  it('never removes what waits for the online keys', async () => {
+  it('never removes what waits for the online keys', longCase, async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 2);
     const keys = someKeys(dir, repository, 'targets.key');
@@ -123,21 +128,25 @@ describe('removeCollected', () => {
     assert.equal((await repository.refresh()).versions.targets, 4);
   });
 
-  it('keeps a release that a withdrawal could go back to as long as its version is kept', async () => {
-    using dir = tempDir();
-    const { clock, repository } = await withReleases(dir, 3);
-    for (let week = 0; week < 5; week += 1) await repository.refresh();
-    await clock.advance(2 * dayMs);
-    await collect(repository, { keep: 2 });
-    // Re-signing made many snapshots of one targets version: they do not push the releases out.
-    assert.deepEqual(
-      filesIn(repository, 'metadata').filter((name) => name.includes('targets')),
-      ['3.targets.json', '4.targets.json'],
-    );
-    assert.equal(filesIn(repository, 'targets/dns-edge').length, 2);
-  });
+  it(
+    'keeps a release that a withdrawal could go back to as long as its version is kept',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const { clock, repository } = await withReleases(dir, 3);
+      for (let week = 0; week < 5; week += 1) await repository.refresh();
+      await clock.advance(2 * dayMs);
+      await collect(repository, { keep: 2 });
+      // Re-signing made many snapshots of one targets version: they do not push the releases out.
+      assert.deepEqual(
+        filesIn(repository, 'metadata').filter((name) => name.includes('targets')),
+        ['3.targets.json', '4.targets.json'],
+      );
+      assert.equal(filesIn(repository, 'targets/dns-edge').length, 2);
+    },
+  );
 
-  it('keeps the last versions of a team’s role, and what they list', async () => {
+  it('keeps the last versions of a team’s role, and what they list', longCase, async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 1);
     const team = makeTeam(dir, 'access-team');
@@ -172,7 +181,7 @@ describe('removeCollected', () => {
     assert.ok(filesIn(repository, 'metadata').includes('3.other.json'));
   });
 
-  it('removes nothing that a person has not seen, and a plan writes nothing', async () => {
+  it('removes nothing that a person has not seen, and a plan writes nothing', longCase, async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 4);
     await clock.advance(2 * dayMs);
@@ -187,7 +196,7 @@ describe('removeCollected', () => {
     );
   });
 
-  it('killed midway leaves every retained file intact, and continues at the next run', async () => {
+  it('killed midway leaves every retained file intact, and continues at the next run', longCase, async () => {
     using dir = tempDir();
     const { clock, repository } = await withReleases(dir, 5);
     await clock.advance(2 * dayMs);
@@ -208,7 +217,7 @@ describe('removeCollected', () => {
     assert.deepEqual(planCollection(given), []);
   });
 
-  it('refuses a repository that does not verify', async () => {
+  it('refuses a repository that does not verify', longCase, async () => {
     using dir = tempDir();
     const { repository } = await withReleases(dir, 1);
     fs.appendFileSync(`${repository.directory}/metadata/2.targets.json`, ' ');

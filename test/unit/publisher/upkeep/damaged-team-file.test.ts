@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, publishedByTeam } from '../../../kit/repository/delegated-repository.js';
@@ -26,7 +27,7 @@ describe('a listed file of a team', () => {
     assert.match(refreshed.stderr, /has no 1\.dns-team\.json \[METADATA_MISSING\]: Restore metadata\//);
   });
 
-  it('makes repo status and refresh name the difference where it is another file', async () => {
+  it('makes repo status and refresh name the difference where it is another file', longCase, async () => {
     using dir = tempDir();
     const { repository } = await publishedByTeam(dir);
     const path = metadataPath(repository, '1.dns-team.json');

@@ -16,6 +16,7 @@ import { openRepositorySource } from '../../../../src/trust/sources/repository-s
 import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { publishedByTeam } from '../../../kit/repository/delegated-repository.js';
 import {
@@ -112,7 +113,7 @@ describe('exportRepository', () => {
     assert.ok(!fs.existsSync(`${stick}/.lock`));
   });
 
-  it('replaces an older export, copies new files, and removes old ones', async () => {
+  it('replaces an older export, copies new files, and removes old ones', longCase, async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const stick = dir.join('stick');
@@ -190,30 +191,34 @@ describe('exportRepository', () => {
     }
   });
 
-  it('shows a reader the older release, the new one, or an error with a code, wherever an export comes between', async () => {
-    using dir = tempDir(memory());
-    const repository = await published(dir);
-    const old = dir.join('old');
-    await exportTo(repository, old);
-    await repository.publish({ file: 'three' });
-    const seen: unknown[] = [];
-    let requests = Number.POSITIVE_INFINITY;
-    for (let at = 0; at < requests; at += 1) {
-      const stick = dir.join(`stick-${at}`);
-      fs.cpSync(old, stick, { recursive: true });
-      let count = 0;
-      const between = async (): Promise<void> => {
-        if (count === at) await exportTo(repository, stick);
-        count += 1;
-      };
-      const read = serialAt(repository, stick, between);
-      seen.push(await read.catch((error: unknown) => (isWritError(error) ? error.code : error)));
-      assert.equal(await serialAt(repository, stick), 3);
-      // A reader that fails ends before its last request.
-      requests = Math.min(requests, seen.at(-1) === 3 || seen.at(-1) === 2 ? count : requests);
-    }
-    assert.deepEqual(seen, [3, 3, 'METADATA_MISSING', 'METADATA_MISSING', 'TARGET_MISSING']);
-  });
+  it(
+    'shows a reader the older release, the new one, or an error with a code, wherever an export comes between',
+    longCase,
+    async () => {
+      using dir = tempDir(memory());
+      const repository = await published(dir);
+      const old = dir.join('old');
+      await exportTo(repository, old);
+      await repository.publish({ file: 'three' });
+      const seen: unknown[] = [];
+      let requests = Number.POSITIVE_INFINITY;
+      for (let at = 0; at < requests; at += 1) {
+        const stick = dir.join(`stick-${at}`);
+        fs.cpSync(old, stick, { recursive: true });
+        let count = 0;
+        const between = async (): Promise<void> => {
+          if (count === at) await exportTo(repository, stick);
+          count += 1;
+        };
+        const read = serialAt(repository, stick, between);
+        seen.push(await read.catch((error: unknown) => (isWritError(error) ? error.code : error)));
+        assert.equal(await serialAt(repository, stick), 3);
+        // A reader that fails ends before its last request.
+        requests = Math.min(requests, seen.at(-1) === 3 || seen.at(-1) === 2 ? count : requests);
+      }
+      assert.deepEqual(seen, [3, 3, 'METADATA_MISSING', 'METADATA_MISSING', 'TARGET_MISSING']);
+    },
+  );
 
   it('interrupted while it removes old files shows the new release, and the next export removes the rest', async () => {
     using dir = tempDir(memory());

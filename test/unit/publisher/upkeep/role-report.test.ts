@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { type RoleReport, reportRoles } from '../../../../src/publisher/upkeep/role-report.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
@@ -50,21 +51,25 @@ describe('reportRoles', () => {
     assert.deepEqual(team(repository)?.signers, ['dns-team']);
   });
 
-  it('distinguishes an unsigned role, one that expires soon, an expired one, and one with other keys', async () => {
-    using dir = tempDir();
-    const clock = fakeClock();
-    const repository = sampleRepository(dir, { clock });
-    const first = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, first, { validityMs: 8 * dayMs });
-    assert.deepEqual([team(repository)?.condition, team(repository)?.version], ['unsigned', 0]);
-    await signByTeam(repository, first);
-    await repository.refresh();
-    assert.equal(team(repository)?.condition, 'fresh');
-    await clock.advance(6.5 * dayMs);
-    assert.equal(team(repository)?.condition, 'soon');
-    await clock.advance(2 * dayMs);
-    assert.equal(team(repository)?.condition, 'expired');
-    await delegateTo(repository, makeTeam(dir, 'dns-team', 'next'));
-    assert.equal(team(repository)?.condition, 'refused');
-  });
+  it(
+    'distinguishes an unsigned role, one that expires soon, an expired one, and one with other keys',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const clock = fakeClock();
+      const repository = sampleRepository(dir, { clock });
+      const first = makeTeam(dir, 'dns-team');
+      await delegateTo(repository, first, { validityMs: 8 * dayMs });
+      assert.deepEqual([team(repository)?.condition, team(repository)?.version], ['unsigned', 0]);
+      await signByTeam(repository, first);
+      await repository.refresh();
+      assert.equal(team(repository)?.condition, 'fresh');
+      await clock.advance(6.5 * dayMs);
+      assert.equal(team(repository)?.condition, 'soon');
+      await clock.advance(2 * dayMs);
+      assert.equal(team(repository)?.condition, 'expired');
+      await delegateTo(repository, makeTeam(dir, 'dns-team', 'next'));
+      assert.equal(team(repository)?.condition, 'refused');
+    },
+  );
 });

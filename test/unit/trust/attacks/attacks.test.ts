@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ErrorCode } from '../../../../src/core/error-codes.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { attackedHost } from '../../../kit/host/attacked-host.js';
 import { bentServer, dripping, endless } from '../../../kit/net/bent-server.js';
 import { makeKey, type RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
@@ -46,7 +47,7 @@ describe('arbitrary installation', () => {
 });
 
 describe('endless data', () => {
-  it('is cut off in metadata at the bound of the role: DOWNLOAD_TOO_LARGE', async () => {
+  it('is cut off in metadata at the bound of the role: DOWNLOAD_TOO_LARGE', longCase, async () => {
     for (const [name, bytes] of [
       ['2.root.json', 512_001],
       ['timestamp.json', 50_000_000],

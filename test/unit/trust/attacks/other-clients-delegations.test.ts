@@ -13,6 +13,7 @@ import { layoutOf } from '../../../../src/publisher/repository/repository-layout
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { exportRepository } from '../../../../src/publisher/upkeep/export-repository.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { serveDirectory, serveFiles } from '../../../kit/net/serve-repository.js';
@@ -65,7 +66,7 @@ function teams(type: KeyType): ForeignDelegation[] {
 const listed = ['top', 'dns/own', 'dns/inner', 'dns/late', 'shut/own', 'web/x'];
 const unlisted = ['shut/late', 'dns/nobody', 'wxyb/x', 'dns/own/deeper'];
 
-describe('a repository of @tufjs/models that delegates', () => {
+describe('a repository of @tufjs/models that delegates', longCase, () => {
   for (const type of ['ed25519', 'ecdsa', 'rsa'] as const) {
     for (const consistent of [true, false]) {
       it(`gives Writ and tuf-js the same results: ${type} keys, ${consistent ? 'consistent' : 'plain names'}`, async () => {
@@ -143,7 +144,7 @@ class Readers {
   }
 }
 
-describe('a repository of the publisher of Writ, read by tuf-js', () => {
+describe('a repository of the publisher of Writ, read by tuf-js', longCase, () => {
   it('stays valid through root ceremonies, withdrawals, promotions and an export', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock });

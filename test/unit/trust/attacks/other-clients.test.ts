@@ -12,6 +12,7 @@ import { openRepositoryClient, type RepositoryClient } from '../../../../src/tru
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { openTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { serveDirectory, serveFiles } from '../../../kit/net/serve-repository.js';
@@ -147,7 +148,7 @@ function newDigest(result: PublishResult): string {
   return result.archiveDigest;
 }
 
-describe('a repository of our publisher', () => {
+describe('a repository of our publisher', longCase, () => {
   it('is accepted by tuf-js, with the same archives, through publishes, withdrawals and re-signing', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: fakeClock({ nowMs }) });

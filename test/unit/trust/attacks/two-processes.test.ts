@@ -13,6 +13,7 @@ import { createDurableFs, isTemporaryName } from '../../../../src/platform/disk/
 import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { installHost } from '../../../kit/agent/installed-host.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { startScript } from '../../../kit/cli/child-script.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -158,7 +159,7 @@ function logged(dir: TempDir): number[][] {
   return lines.map((line) => JSON.parse(line) as number[]);
 }
 
-describe('processes on one state directory', () => {
+describe('processes on one state directory', longCase, () => {
   it('may be commands: every one of four pulls at once ends well, and the release is active once', async () => {
     using host = await installHost();
     const runs = await Promise.all([1, 2, 3, 4].map(() => host.writ('pull', '--json')));

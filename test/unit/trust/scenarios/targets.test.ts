@@ -2,13 +2,14 @@
 // changes, a host activates exactly what was signed, and fetches it once.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { attackedHost } from '../../../kit/host/attacked-host.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import type { Loose } from '../../../kit/repository/repository-simulator.js';
 import { trustBench, type Verdict } from '../../../kit/trust/trust-bench.js';
 
 describe('a target file', () => {
-  it('is followed through ten changes, to the byte each time', async () => {
+  it('is followed through ten changes, to the byte each time', longCase, async () => {
     using host = await attackedHost();
     for (let serial = 6; serial < 16; serial += 1) {
       await host.release(serial);

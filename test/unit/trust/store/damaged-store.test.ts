@@ -8,6 +8,7 @@ import { describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { isWritError, type WritError } from '../../../../src/core/errors.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../../../kit/assert/seeded.js';
 import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 import { simulatedSource } from '../../../kit/repository/simulated-source.js';
@@ -111,49 +112,53 @@ async function refreshOn(
 const storeCodes: readonly string[] = ['TRUST_STORE_DAMAGED', 'ROOT_NOT_LINKED'];
 
 describe('a trust store with any damage', () => {
-  it('is repaired or reports a fix, and never goes back behind a root that still verifies', async () => {
-    using on = await world();
-    const { host, whole } = on;
-    const seen = { healed: 0, told: 0, 'went back': 0 };
-    const seed = testSeed();
-    for (let index = 0; index < testCases(100); index += 1) {
-      const what = `WRIT_TEST_SEED=${seed}, case ${index}`;
-      const image = damage(whole, seeded(caseSeed(seed, index)));
-      const newest = newestIntact(on, image);
+  it(
+    'is repaired or reports a fix, and never goes back behind a root that still verifies',
+    longCase,
+    async () => {
+      using on = await world();
+      const { host, whole } = on;
+      const seen = { healed: 0, told: 0, 'went back': 0 };
+      const seed = testSeed();
+      for (let index = 0; index < testCases(100); index += 1) {
+        const what = `WRIT_TEST_SEED=${seed}, case ${index}`;
+        const image = damage(whole, seeded(caseSeed(seed, index)));
+        const newest = newestIntact(on, image);
 
-      host.restore(image);
-      const misled = await refreshOn(host, on.replay);
-      if (misled === undefined) {
-        // A host that lost every file begins again at the bootstrap root, because it has no other evidence.
-        assert.ok(newest <= 3, `${what}: accepted root 3 after root ${newest}`);
-        seen['went back'] += 1;
-      } else {
-        assert.match(
-          misled.code,
-          /^(TRUST_STORE_DAMAGED|ROOT_NOT_LINKED|SIGNATURE_\w+|METADATA_ROLLBACK)$/,
-          what,
-        );
-        assert.ok(misled.hint.length > 20, what);
-      }
-      // The refusal did not remove the trusted files.
-      assert.ok(newestIntact(on, host.image(), saysTheSame) >= newest, `${what}: lost root ${newest}`);
-
-      const error = await refreshOn(host, on.honest);
-      if (error === undefined) {
-        seen.healed += 1;
-        const root = readFileSync(join(host.trust, 'root.json'));
-        assert.ok(saysTheSame(root, whole.get('root.json') ?? root), what);
-        for (const role of ['timestamp', 'snapshot', 'targets']) {
-          assert.deepEqual(host.image().get(`${role}.json`), whole.get(`${role}.json`), `${what}: ${role}`);
+        host.restore(image);
+        const misled = await refreshOn(host, on.replay);
+        if (misled === undefined) {
+          // A host that lost every file begins again at the bootstrap root, because it has no other evidence.
+          assert.ok(newest <= 3, `${what}: accepted root 3 after root ${newest}`);
+          seen['went back'] += 1;
+        } else {
+          assert.match(
+            misled.code,
+            /^(TRUST_STORE_DAMAGED|ROOT_NOT_LINKED|SIGNATURE_\w+|METADATA_ROLLBACK)$/,
+            what,
+          );
+          assert.ok(misled.hint.length > 20, what);
         }
-      } else {
-        seen.told += 1;
-        assert.ok(storeCodes.includes(error.code), `${what}: ${error.code}: ${error.message}`);
-        assert.ok(error.hint.length > 20, what);
+        // The refusal did not remove the trusted files.
+        assert.ok(newestIntact(on, host.image(), saysTheSame) >= newest, `${what}: lost root ${newest}`);
+
+        const error = await refreshOn(host, on.honest);
+        if (error === undefined) {
+          seen.healed += 1;
+          const root = readFileSync(join(host.trust, 'root.json'));
+          assert.ok(saysTheSame(root, whole.get('root.json') ?? root), what);
+          for (const role of ['timestamp', 'snapshot', 'targets']) {
+            assert.deepEqual(host.image().get(`${role}.json`), whole.get(`${role}.json`), `${what}: ${role}`);
+          }
+        } else {
+          seen.told += 1;
+          assert.ok(storeCodes.includes(error.code), `${what}: ${error.code}: ${error.message}`);
+          assert.ok(error.hint.length > 20, what);
+        }
       }
-    }
-    for (const [kind, count] of Object.entries(seen)) assert.ok(count > 0, `no case ${kind}`);
-  });
+      for (const [kind, count] of Object.entries(seen)) assert.ok(count > 0, `no case ${kind}`);
+    },
+  );
 
   it('refuses or repairs a store in which one root is replaced by a root of another repository', async () => {
     using on = await world();

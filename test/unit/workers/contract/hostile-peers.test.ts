@@ -6,6 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverOf } from '../../../kit/workers/driver-stand.js';
@@ -109,7 +110,7 @@ describe('a directory of workers', () => {
   }
 });
 
-describe('a directory above the limit of workers or files', () => {
+describe('a directory above the limit of workers or files', longCase, () => {
   it('causes an error, and not a part of the members', async () => {
     using dir = tempDir(memory());
     const driver = driverOf({ signal: 'HUP', pidFile: dir.join('*.pid') });

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { Answer, Driver, Liveness } from '../../../../src/workers/contract/driver.js';
 import { http } from '../../../../src/workers/drivers/http.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -74,7 +75,7 @@ describe('the http driver', () => {
     assert.equal(request?.headers['accept-encoding'], 'identity');
   });
 
-  it('expects a status and a body, exactly or by a pattern', async () => {
+  it('expects a status and a body, exactly or by a pattern', longCase, async () => {
     assert.equal((await ask({ status: 204 }, { status: 204 })).answer.kind, 'notified');
     assert.equal((await ask({ status: 200 }, { status: 204 })).answer.kind, 'refused');
     assert.equal((await ask({ body: 'ok\n' }, { expect: 'ok' })).answer.kind, 'notified');

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { line } from '../../../../src/workers/drivers/line.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -109,23 +110,27 @@ describe('the line driver', () => {
     await fake.close();
   });
 
-  it('may be absent for as long as its answer may take, because a long reload is not a death', async () => {
-    using dir = tempDir();
-    await leaveStaleSocket(dir.join('s'));
-    const clock = fakeClock({ mode: 'skip' });
-    const driver = line.create({ line: dir.join('s'), send: 'reload' }, driverContext({ clock }));
-    await driver.reset('s', { target, timeoutMs: 10_000 });
-    await driver.reset('s', { target, timeoutMs: 60_000, signal: AbortSignal.abort() });
-    const beforeMs = clock.monotonicMs();
-    assert.equal(await driver.liveness?.('s'), 'dead');
-    assert.ok(
-      clock.monotonicMs() - beforeMs >= 59_000,
-      'it is waited for until the time of its answer is over',
-    );
-    const laterMs = clock.monotonicMs();
-    assert.equal(await driver.liveness?.('s'), 'dead');
-    assert.ok(clock.monotonicMs() - laterMs < 4000, 'and no longer from then on');
-  });
+  it(
+    'may be absent for as long as its answer may take, because a long reload is not a death',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      await leaveStaleSocket(dir.join('s'));
+      const clock = fakeClock({ mode: 'skip' });
+      const driver = line.create({ line: dir.join('s'), send: 'reload' }, driverContext({ clock }));
+      await driver.reset('s', { target, timeoutMs: 10_000 });
+      await driver.reset('s', { target, timeoutMs: 60_000, signal: AbortSignal.abort() });
+      const beforeMs = clock.monotonicMs();
+      assert.equal(await driver.liveness?.('s'), 'dead');
+      assert.ok(
+        clock.monotonicMs() - beforeMs >= 59_000,
+        'it is waited for until the time of its answer is over',
+      );
+      const laterMs = clock.monotonicMs();
+      assert.equal(await driver.liveness?.('s'), 'dead');
+      assert.ok(clock.monotonicMs() - laterMs < 4000, 'and no longer from then on');
+    },
+  );
 
   it('is alive according to its pid file, whatever the state of its socket is', async () => {
     using dir = tempDir();
@@ -198,7 +203,7 @@ describe('the line driver', () => {
     assert.match(endless.answer.text, /more than 64000 bytes/);
   });
 
-  it('cannot reach a daemon that died or is not up, and reports how long it tried', async () => {
+  it('cannot reach a daemon that died or is not up, and reports how long it tried', longCase, async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
     const driver = driverOf(dir.join('s'));
@@ -215,7 +220,7 @@ describe('the line driver', () => {
     assert.equal((await asked).text, `${dir.join('s')}: aborted`);
   });
 
-  it('gives no verdict for a pattern that would run for years', async () => {
+  it('gives no verdict for a pattern that would run for years', longCase, async () => {
     const answer = (): string => `${'a'.repeat(60)}b`;
     const slow = await ask({ habit: 'unbound', answer }, { expectMatch: '^(a+)+$' });
     assert.equal(slow.answer.kind, 'unreachable');

@@ -10,6 +10,7 @@ import { http } from '../../../../src/workers/drivers/http.js';
 import { line } from '../../../../src/workers/drivers/line.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
 import { createWorkerProcess } from '../../../../src/workers/identity/worker-process.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { stubSystemctl } from '../../../kit/programs/stub-systemctl.js';
@@ -66,7 +67,7 @@ function httpDriver(port: number): Driver {
 }
 
 describe('the identity of an http worker on this host', () => {
-  it('is its process, and another one after a restart', async () => {
+  it('is its process, and another one after a restart', longCase, async () => {
     const first = await listen(0);
     const driver = httpDriver(first.port);
     const [worker = ''] = await driver.members();
