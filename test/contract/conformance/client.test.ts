@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../src/platform/process/run-command.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { httpFixture } from '../../kit/net/http-fixture.js';
 import { isoTime, RepositorySimulator } from '../../kit/repository/repository-simulator.js';
@@ -67,7 +68,7 @@ async function suiteOf(repository: RepositorySimulator) {
   };
 }
 
-describe('the client under test', () => {
+describe('the client under test', longCase, () => {
   it('inits without a request, and refreshes with four in their order, keeping what it trusts as received', async () => {
     const repository = new RepositorySimulator({ nowMs });
     await using suite = await suiteOf(repository);

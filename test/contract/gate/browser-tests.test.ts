@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 
-describe('npm run test:browser', () => {
+describe('npm run test:browser', longCase, () => {
   it('says what to install where there is no Chromium, and fails', () => {
     const env = { ...process.env, WRIT_CHROMIUM: '/nowhere/chromium' };
     const { status, stderr } = spawnSync(process.execPath, ['test/browser/run.js'], {

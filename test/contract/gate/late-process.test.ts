@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
 
@@ -36,7 +37,7 @@ async function describeProgram(text: string, waitMs: number): Promise<string> {
   }
 }
 
-describe('the description of a late process', () => {
+describe('the description of a late process', longCase, () => {
   it('names the program that the process waits for', async () => {
     const start = `const child = require('node:child_process').spawn('sleep', ['1234']);
       child.on('spawn', () => console.log('started'));`;

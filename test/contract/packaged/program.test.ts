@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync } from
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../src/platform/process/run-command.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { writProgram } from '../../kit/cli/writ-program.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
@@ -34,7 +35,7 @@ async function output(...argv: readonly [string, ...string[]]): Promise<string> 
   return ended.stdout;
 }
 
-describe('the program', () => {
+describe('the program', longCase, () => {
   it('is what the package names, what the images hold, and what tests start', () => {
     assert.equal(join(projectRoot, bin.writ), realpathSync(writProgram));
     assert.deepEqual(
@@ -77,7 +78,7 @@ describe('the program', () => {
   });
 });
 
-describe('what npm packs', () => {
+describe('what npm packs', longCase, () => {
   it('has every file of the checkout that its README leads to, and no map of sources that are not in it', async () => {
     const args = ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts', projectRoot] as const;
     // One list of packages, or one by their names: npm 10 and npm 11.

@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { topicNames } from '../../../src/cli/console/help-topics.js';
 import { commands } from '../../../src/cli/run.js';
 import { errorCodes } from '../../../src/core/error-codes.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
@@ -32,7 +33,7 @@ function zshOffers(file: string, ...words: readonly string[]): string {
 
 const codes = Object.keys(errorCodes).filter((code) => code.startsWith('CHE'));
 
-describe('the files for shells and man', () => {
+describe('the files for shells and man', longCase, () => {
   let made: TempDir;
   const text = (path: string): string => readFileSync(made.join(path), 'utf8');
   const bash = 'bash-completion/completions/writ';
