@@ -201,7 +201,7 @@ function describeForeignKey(directory: string, { name, role }: SigningAuthority)
  * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG, KEY_UNREADABLE
  */
 export async function openKey(file: KeyFile, passphrases: PassphraseSource): Promise<KeySigner> {
-  return createSigner(await openSeed(file, passphrases));
+  return createSigner(await openSeed(file, passphrases), file.publicKey);
 }
 
 /** Like openKey, for callers that write the key file again. @returns the secret itself */

@@ -5,7 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { canonicalBytes, canonicalJson } from '../../core/text/canonical-json.js';
 import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { Envelope, MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
-import { publicKeyOf } from './key-file.js';
+import { isPublicKeyOf, publicKeyOf } from './key-file.js';
 
 /** A signer: an unlocked key, or a command of another program. */
 export interface Signer {
@@ -18,9 +18,12 @@ export interface Signer {
 /** An unlocked key. `signNow` signs synchronously, because no device or person is involved. */
 export type KeySigner = ReturnType<typeof createSigner>;
 
-/** @param seed the secret of an Ed25519 key; the signer does not expose it */
-export function createSigner(seed: Uint8Array) {
-  const publicKey = publicKeyOf(seed);
+/**
+ * @param seed the secret of an Ed25519 key; the signer does not expose it
+ * @param expectedPublicKey hex, to save its derivation; another key than that of the seed is ignored
+ */
+export function createSigner(seed: Uint8Array, expectedPublicKey = '') {
+  const publicKey = isPublicKeyOf(expectedPublicKey, seed) ? expectedPublicKey : publicKeyOf(seed);
   // The secret key in the form of tweetnacl. With the public key of another seed, two signatures would reveal the secret.
   const secretKey = Uint8Array.of(...seed, ...Buffer.from(publicKey, 'hex'));
   const key = metadataKey(publicKey);

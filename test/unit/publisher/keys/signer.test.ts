@@ -35,6 +35,18 @@ describe('createSigner', () => {
     assert.equal(createSigner(seed).key.keyval.public, Buffer.from(publicKey).toString('hex'));
   });
 
+  it('ignores an expected public key of another seed', () => {
+    const [seed, other] = [newSeed(), newSeed()];
+    const signer = createSigner(seed);
+    const { public: own } = signer.key.keyval;
+    const bytes = new Uint8Array(1);
+    for (const expected of [own, createSigner(other).key.keyval.public, 'zz', own.slice(2)]) {
+      const signerWithExpected = createSigner(seed, expected);
+      assert.deepEqual(signerWithExpected.key, signer.key, expected);
+      assert.deepEqual(signerWithExpected.signNow(bytes), signer.signNow(bytes), expected);
+    }
+  });
+
   it('has the key id of its key', () => {
     const signer = createSigner(newSeed());
     assert.equal(signer.keyId, keyId(signer.key));
