@@ -24,6 +24,19 @@ function makeKey(dir: TempDir, passphrase?: string): { path: string; seed: Uint8
   return { path, seed };
 }
 
+let locked: { readonly seed: Uint8Array; readonly text: string } | undefined;
+
+/** Writes a key file under the passphrase `old`. Its secret is locked only once, because each lock takes 100 ms. */
+function writeLocked(dir: TempDir): { path: string; seed: Uint8Array } {
+  const path = dir.join('one.key');
+  if (locked === undefined) {
+    const { seed } = makeKey(dir, 'old');
+    locked = { seed, text: fs.readFileSync(path, 'utf8') };
+  }
+  fs.writeFileSync(path, locked.text, { mode: 0o600 });
+  return { path, seed: locked.seed };
+}
+
 function rewrite(path: string, change: (file: Record<string, unknown>) => void): void {
   const file = JSON.parse(fs.readFileSync(path, 'utf8'));
   change(file);
@@ -50,14 +63,14 @@ describe('a key file under a passphrase', () => {
 
   it('refuses a wrong passphrase, and none', () => {
     using dir = tempDir();
-    const file = readKeyFile(makeKey(dir, 'right').path)!;
+    const file = readKeyFile(writeLocked(dir).path)!;
     assert.throws(() => unlockKey(file, 'wrong'), { code: 'PASSPHRASE_WRONG' });
     assert.throws(() => unlockKey(file, undefined), { code: 'PASSPHRASE_NEEDED' });
   });
 
   it('is asked for three times at most', async () => {
     using dir = tempDir();
-    const file = readKeyFile(makeKey(dir, 'right').path)!;
+    const file = readKeyFile(writeLocked(dir).path)!;
     const attempts: number[] = [];
     const ask = async (_: string, attempt: number): Promise<string> => {
       attempts.push(attempt);
@@ -70,11 +83,11 @@ describe('a key file under a passphrase', () => {
 
   it('refuses a public key that is not its own', () => {
     using dir = tempDir();
-    const { path } = makeKey(dir, 'x');
+    const { path } = writeLocked(dir);
     rewrite(path, (file) => {
       file['public'] = publicKeyOf(newSeed());
     });
-    assert.throws(() => unlockKey(readKeyFile(path)!, 'x'), { code: 'KEY_UNREADABLE' });
+    assert.throws(() => unlockKey(readKeyFile(path)!, 'old'), { code: 'KEY_UNREADABLE' });
   });
 
   for (const [name, scrypt] of Object.entries({
@@ -88,7 +101,7 @@ describe('a key file under a passphrase', () => {
   })) {
     it(`refuses scrypt parameters out of bounds: ${name}`, () => {
       using dir = tempDir();
-      const { path } = makeKey(dir, 'x');
+      const { path } = writeLocked(dir);
       rewrite(path, (file) => {
         file['scrypt'] = { ...(file['scrypt'] as object), ...scrypt };
       });
@@ -102,7 +115,7 @@ describe('a key file under another passphrase', longCase, () => {
     const ops = ['keys.replace:write', 'keys.replace:rename', 'keys.replace:flush-directory'];
     for (const failing of ops) {
       using dir = tempDir();
-      const { path, seed } = makeKey(dir, 'old');
+      const { path, seed } = writeLocked(dir);
       const before = ({ op }: { op: string }): void => {
         if (op === failing) throw new Error('crash');
       };
@@ -178,7 +191,7 @@ describe('a key file', () => {
   })) {
     it(`is refused although the rest of its parameters is valid: ${name}`, () => {
       using dir = tempDir();
-      const { path } = makeKey(dir, 'a passphrase');
+      const { path } = writeLocked(dir);
       rewrite(path, (file) => Object.assign(file['scrypt'] as object, change));
       assert.throws(() => readKeyFile(path), { code: 'KEY_UNREADABLE' });
     });
