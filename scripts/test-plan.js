@@ -63,7 +63,11 @@ const deadlineFactor = 20;
  * themselves. Not the real programs, which a process that ends ends too, and not the exhaustive ones, which are long.
  */
 const sharing = ['contract/', 'scenario/', 'unit/'];
-const filesInProcess = 24;
+/**
+ * To load the files takes half as long in processes of 30 as in processes of 12. Not more: a larger process is slower to
+ * start programs, and when one dies, each of its files runs again alone.
+ */
+const filesInProcess = 30;
 /** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
 const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-output'];
 /**
