@@ -223,8 +223,9 @@ export function publicKeyOf(seed: Uint8Array): string {
 }
 
 /**
- * Says whether a public key belongs to a secret. Takes a tenth of the time of publicKeyOf, because OpenSSL decodes DER slowly.
+ * Compares a public key with that of a secret, in a tenth of the time of publicKeyOf, because OpenSSL decodes DER slowly.
  * @param publicKey hex
+ * @returns false also for a text that is no public key
  */
 export function isPublicKeyOf(publicKey: string, seed: Uint8Array): boolean {
   const x = Buffer.from(publicKey, 'hex').toString('base64url');
