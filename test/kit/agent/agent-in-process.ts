@@ -1,5 +1,4 @@
-// A whole agent in this process: the real composition over a signed repository on disk, with time that only the
-// test moves and a log that it can read. Owns set-up and end; what the agent must do is the tests'.
+// A complete agent in this process with a signed repository on disk, virtual time and a readable log. The test has the assertions.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { startAgent } from '../../../src/agent/agent.js';
 import type { InstallSource } from '../../../src/agent/identity/install-id.js';
@@ -25,22 +24,22 @@ export interface AgentSite {
   readonly repository: SampleRepository;
   readonly paths: HostPaths;
   readonly configPath: string;
-  /** Writes the configuration: the defaults of the site with these keys over them. */
+  /** Writes the configuration: the defaults of the site, overridden by these keys. */
   configure(keys?: Readonly<Record<string, unknown>>): void;
-  /** @param install a machine of its own */
+  /** @param install identity of another machine */
   start(install?: InstallSource): AgentInProcess;
 }
 
 export interface AgentInProcess extends AsyncDisposable {
   readonly log: LogLines;
   readonly states: readonly string[];
-  /** Resolves when it polls and answers. */
+  /** Resolves when the agent polls and answers. */
   readonly ready: Promise<void>;
-  /** Resolves when it has ended; rejects with what kept it from starting. */
+  /** Resolves when the agent has ended; rejects with the error that prevented its start. */
   readonly ended: Promise<void>;
-  /** Ends it as SIGTERM does. */
+  /** Ends the agent as SIGTERM does. */
   stop(): void;
-  /** As SIGHUP. */
+  /** Reloads the configuration as SIGHUP does. */
   reload(): void;
   /** @param signal ends the wait, as Ctrl-C does */
   ask(request: ControlRequest, signal?: AbortSignal): Promise<ControlAnswer[]>;
@@ -48,11 +47,14 @@ export interface AgentInProcess extends AsyncDisposable {
   status(): Promise<StatusReport>;
   /** Results of the cycles that have ended, oldest first. */
   cycles(): readonly CycleResult[];
-  /** Resolves when so many cycles have ended. */
+  /** Resolves when this many cycles have ended. */
   hasEnded(count: number): Promise<void>;
 }
 
-/** @example const site = agentSite(dir); await using agent = site.start(); await agent.ready; */
+/**
+ * @param keys of the configuration, over its defaults
+ * @example const site = agentSite(dir); await using agent = site.start(); await agent.ready;
+ */
 export function agentSite(
   dir: TempDir,
   keys: Readonly<Record<string, unknown>> = {},
@@ -69,7 +71,7 @@ export function agentSite(
       ...places,
       host: { id: 'test' },
       sandbox: 'off',
-      // Tests of bake times set their own: looks each 2 s would wake every other test's clock.
+      // Bake times are off by default, because their rounds every 2 s would wake the clock of each other test.
       bundles: [{ name: 'dns-edge', bake: { for: 0 } }],
     };
     writeFileSync(configPath, JSON.stringify({ ...defaults, ...keys, ...more }));
@@ -122,7 +124,7 @@ function start(
       isOver = true;
     });
   const ready = until(() => states.includes('run') || isOver).then(() => (isOver ? ended : undefined));
-  // A test that expects the start to fail looks at `ended` alone.
+  // A test that expects a failed start awaits only `ended`.
   ready.catch(() => undefined);
   const ask = async (
     request: ControlRequest,
@@ -173,7 +175,7 @@ export interface Gate {
   /** Resolves when a check waits. */
   reached(): Promise<void>;
   open(): void;
-  /** The next check waits again. */
+  /** Makes the next check wait again. */
   close(): void;
 }
 

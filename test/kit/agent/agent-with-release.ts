@@ -1,4 +1,4 @@
-// An agent's site with a first release: what the tests of the agent as a whole start from.
+// The site of an agent with a first release, for tests of the complete agent.
 import * as fs from 'node:fs';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type AgentSite, agentSite } from './agent-in-process.js';
@@ -20,7 +20,7 @@ export async function siteWithRelease(
   return site;
 }
 
-/** @returns the content of the zone file in the active policy. Fails the test where none is active. */
+/** @returns the zone file of the active policy; throws ENOENT without an active policy */
 export function active(site: AgentSite): string {
   return fs.readFileSync(`${site.paths.current}/dns-edge/block.rpz`, 'utf8');
 }

@@ -1,4 +1,4 @@
-// One cycle on a host that a test opened itself, as after a restart or with another configuration.
+// Runs one cycle on a host that a test opened, for example after a restart.
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import type { Host } from '../../../src/agent/state/host.js';

@@ -1,5 +1,5 @@
-// A host as an administrator would have it, for tests of whole commands: a repository with two releases, a
-// configuration, and a state directory where the first is active. Made once a file of tests and copied for each test.
+// An installed host for tests of commands: a repository with two releases, a configuration, and a state directory with the first
+// release active. Made once for each test file and copied for each test.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -22,24 +22,24 @@ export interface InstalledHost extends Disposable {
   /** Writes the configuration again with these keys changed. */
   configure(changes: Readonly<Record<string, unknown>>): void;
   writ(...args: readonly string[]): Promise<WritRun>;
-  /** As writ, run by another program. */
+  /** As `writ`, run by another program. */
   writUnder(under: readonly string[], ...args: readonly string[]): Promise<WritRun>;
 }
 
-/** Release 1 of `dns-edge` is active as generation 1, release 2 is published. */
+/** @returns a host with release 1 of `dns-edge` active and release 2 published. @throws Error if the first pull fails */
 export async function installHost(): Promise<InstalledHost> {
   const dir = tempDir();
   const repository = sampleRepository(dir, { clock: systemClock });
   const host = hostIn(dir);
   await repository.publish({ 'block.rpz': 'version 1\n' });
-  // As a process: who looks for the holder of the lock later must find that it has ended.
+  // Runs a process, so that the lock's recorded holder has ended when a test examines it.
   const run = await runWritProcess(['pull', '--config', host.config]);
   if (run.exitCode !== 0) throw new Error(`the first pull failed: ${run.stdout}${run.stderr}`);
   await repository.publish({ 'block.rpz': 'version 2\n' });
   return host;
 }
 
-/** @returns the same host in another directory, to be spoilt */
+/** @returns a copy of the host in another directory, which a test may damage */
 export function copyHost(host: InstalledHost): InstalledHost {
   const dir = tempDir();
   execFileSync('cp', ['-a', `${host.dir.path}/.`, dir.path]);

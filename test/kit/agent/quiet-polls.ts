@@ -1,12 +1,11 @@
-// A host that does not poll while a test looks: its install id gives it a phase of the interval that no test knows, and in an
-// interval of a month hardly any phase lies in the minute of a test. Of an agent that lives by the system's clock; one with a fake
-// clock polls when its test says so.
+// A host that does not poll during a test. The install id selects an unknown phase of the interval. In an interval of a month hardly
+// any phase is in the minute of a test. For an agent with the system clock; a fake clock polls only when its test advances it.
 export interface QuietPolls {
   readonly host: { readonly id: string };
   readonly poll: { readonly every: string };
 }
 
-/** @returns keys of agent.yaml. The poll of the start comes at once where nothing was pulled before, as ever */
+/** @returns keys of agent.yaml. A host without a policy still polls at its start */
 export function quietPolls(name = 'test'): QuietPolls {
   return { host: { id: name }, poll: { every: '30d' } };
 }

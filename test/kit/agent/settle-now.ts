@@ -1,4 +1,4 @@
-// Reconciles workers between cycles, as the timer of the agent does, without a backoff.
+// Reconciles workers between cycles as the agent's timer does, without a backoff.
 import { newCycleId, notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
@@ -24,7 +24,7 @@ export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}
   }
 }
 
-/** Notifies pending workers as the timer of an agent does, each at its own time, and finds processes that were replaced. */
+/** Reconciles workers with their backoff, and finds replaced processes. */
 export function settleInTurn(host: Host): Promise<ReconcileResult> {
   return settleNow(host, { ignoreBackoff: false, livenessCheck: 'all' });
 }

@@ -1,4 +1,4 @@
-// A host with a first version that all its workers were notified of, and a reconcile between cycles.
+// A host with an active first version of which all workers were notified, and a reconcile between cycles.
 import { notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
@@ -55,7 +55,7 @@ export async function settledWorld(
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   driver.notified.length = 0;
-  // A different process from now on was not made by that notification.
+  // After 20 s a different process was not started by that notification.
   await test.clock.advance(20_000);
   return { test, driver };
 }

@@ -1,5 +1,4 @@
-// An agent in this process whose download does not end, until its test says so: the server's answer stops after some bytes, and
-// time moves only by the test.
+// An agent in this process with a download that stops after some bytes until its test continues it. Time is virtual.
 import assert from 'node:assert/strict';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { startServer } from '../../../src/server/server.js';
@@ -10,16 +9,16 @@ import { type CuttingFront, cuttingFront } from '../net/cutting-front.js';
 import { type AgentInProcess, type AgentSite, agentSite } from './agent-in-process.js';
 import { zone } from './agent-with-release.js';
 
-/** Of release 3. */
+/** Files of release 3. */
 export const large = { 'block.rpz': noise('large', 300_000) };
-/** So many of its bytes come. */
+/** Bytes of release 3 that arrive. */
 export const sentBytes = 100_000;
 
 export interface SlowDownload extends AsyncDisposable {
   readonly site: AgentSite;
   readonly front: CuttingFront;
   /**
-   * Releases 1 and 2 were activated in this order; release 3 is being downloaded, and nothing more of it comes.
+   * Activates releases 1 and 2 in order. On return the download of release 3 is stopped.
    * @param between called when release 1 is active
    */
   start(
@@ -35,13 +34,13 @@ export interface DownloadOptions {
   readonly ranges?: boolean;
 }
 
-/** An agent that polls each five minutes, and a server behind a front that can stop an answer. */
+/** @returns an agent that polls every five minutes, and a server behind a proxy that can stop an answer */
 export async function slowDownload(
   dir: TempDir,
   keys: Readonly<Record<string, unknown>> = {},
   { second = zone(2), third = large, ranges = true }: DownloadOptions = {},
 ): Promise<SlowDownload> {
-  // Only what a test is about may end for the time that it lets pass.
+  // Long timeouts, so that virtual time ends nothing that the test does not mean.
   const limits = {
     timeouts: { connect: '10m', idle: '10m', metadata: '1h', refresh: '1h', archive: '1d' },
   };
@@ -63,7 +62,7 @@ export async function slowDownload(
       front.endNext({ bytes: sentBytes, by: 'silence' });
       await site.repository.publish(third);
       const pulled = agent.pull();
-      // Its test may end before it does.
+      // The test may end before the pull does.
       pulled.catch(() => undefined);
       await until(() => front.files.at(-1)?.sentBytes === sentBytes);
       return { agent, pulled };
@@ -75,7 +74,7 @@ export async function slowDownload(
   };
 }
 
-/** Lets half a second pass at a time, each with the looks that are due. */
+/** Advances the clock in steps of half a second until `isSo`. @throws AssertionError after 1000 s */
 export async function passUntil({ clock }: AgentSite, isSo: () => boolean): Promise<void> {
   let turns = 0;
   await until(async () => {

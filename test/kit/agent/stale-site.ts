@@ -1,4 +1,4 @@
-// A host whose policy grows old, with commands that note when they ran.
+// A host with a policy that becomes stale, with hooks that record when they ran.
 import * as fs from 'node:fs';
 import { type ContactKeeper, freshnessOf, keepContact } from '../../../src/agent/freshness/contact-memory.js';
 import { createStaleWatch, type StaleWatch } from '../../../src/agent/freshness/stale-watch.js';
@@ -23,17 +23,17 @@ export function shell(script: string): HookConfig {
 interface Site extends Disposable {
   readonly test: TestHost;
   readonly contact: ContactKeeper;
-  /** An attempt to refresh now. */
+  /** Records an attempt to refresh now. */
   attempt(code?: ErrorCode, role?: string): void;
   check(): Promise<'changed' | 'same'>;
-  /** As a restart of the agent; perhaps in another boot. */
+  /** Restarts the agent, in another boot if `boot` differs. */
   restart(boot?: string): void;
   freshness(): FreshnessReport;
-  /** Lines that the commands have written so far. */
+  /** Lines that the hooks have written so far. */
   lines(): string[];
 }
 
-/** A host whose policy was proven current just now; commands write what they have to say into a file. */
+/** @returns a host with a policy that was confirmed as current just now; hooks write to the file `out` */
 export function site(config: (out: string) => Partial<FreshnessConfig>): Site {
   const dir: TempDir = tempDir();
   const out = dir.join('out');

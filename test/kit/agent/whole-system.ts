@@ -1,6 +1,5 @@
-// Writ as a person runs it: keys, a repository, a server and an agent on loopback below one temporary directory,
-// every one of them the compiled program in a process of its own. Owns their start and end; what workers there
-// are, and what is expected of them, is the tests'.
+// The complete Writ: keys, a repository, a server and an agent on loopback in one temporary directory, each a process of the
+// compiled program. The test has the workers and the assertions.
 import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { until } from '../assert/until.js';
 import { jsonOf, type WritRun } from '../cli/run-writ.js';
@@ -9,18 +8,18 @@ import type { TempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
 import { quietPolls } from './quiet-polls.js';
 
-/** What a command with --json answered. */
+/** The result of a command with --json. */
 export interface Notified {
   readonly exitCode: number | null;
   readonly json: Readonly<Record<string, unknown>>;
-  /** The steps, as they are shown to people. */
+  /** The steps as text. */
   readonly stderr: string;
 }
 
 export interface WholeSystemOptions {
-  /** Parts of agent.yaml beside repository, root and places; JSON is YAML. */
+  /** Members of agent.yaml besides repository, root and directories; JSON is YAML. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Default: the shortest there is, 1 s. With `1h` none comes while the test runs, but for the one of the start. */
+  /** The shortest interval, 1 s, by default. With `1h` only the poll at the start happens during a test. */
   readonly pollEvery?: string;
 }
 
@@ -31,9 +30,9 @@ export interface PublishOptions {
 }
 
 export interface PollOptions {
-  /** Epoch milliseconds at which the poll begins at the earliest; now by default. */
+  /** Earliest begin of the poll in epoch milliseconds; now by default. */
   readonly sinceMs?: number;
-  /** `yes`: the first poll that found something. */
+  /** `yes`: the first poll with an outcome other than `unchanged`. */
   readonly news?: 'yes' | 'no';
 }
 
@@ -45,7 +44,7 @@ export interface WholeSystem extends AsyncDisposable {
   /** Directory of the agent's sockets and of status.json. */
   readonly run: string;
   readonly server: WritProcess;
-  /** The agent that runs just now. */
+  /** @returns the running agent; throws Error if none was started */
   agent(): WritProcess;
   /** Publishes a directory, or these files (see writeTree). */
   publish(
@@ -53,23 +52,23 @@ export interface WholeSystem extends AsyncDisposable {
     options?: PublishOptions,
   ): Promise<Notified>;
   startAgent(): Promise<void>;
-  /** SIGTERM, and waits for its end. */
+  /** Sends SIGTERM and waits for the exit. */
   stopAgent(): Promise<WritRun>;
-  /** Changes the interval and reloads, as between a test of polls and one that wants them out of its way. */
+  /** Changes the poll interval and reloads the agent. */
   pollEvery(interval: string): Promise<void>;
   pull(...flags: string[]): Promise<Notified>;
   rollback(...args: string[]): Promise<Notified>;
   status(): Promise<Readonly<Record<string, unknown>>>;
-  /** What `current` points at, as `generations/2`. */
+  /** @returns the target of `current`, as `generations/2`; undefined without a policy */
   current(): string | undefined;
-  /** Resolves when a poll that began after this call has ended, with its result. */
+  /** @returns the result of a poll that began after this call, when it has ended */
   nextPoll(options?: PollOptions): Promise<Readonly<Record<string, unknown>>>;
   stop(): Promise<void>;
 }
 
 const keysWithoutPassphrase = '--no-passphrase';
 
-/** Makes keys and repository and starts the server; the agent is started by the test. */
+/** Makes keys and a repository and starts the server. The test starts the agent. @throws Error if a command fails */
 export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Promise<WholeSystem> {
   const [repository, keys] = [dir.join('repo'), dir.join('keys')];
   const places = { state: dir.join('state'), policy: dir.join('state/policy'), run: dir.join('run') };
@@ -110,7 +109,7 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
       sources += 1;
       const tree = typeof source === 'string' ? source : writeTree(dir.join(`published-${sources}`), source);
       const where = ['--repository', repository, '--keys', keys, '--bundle', bundle];
-      // Tests of hosts publish what they need to; the bounds have tests of their own.
+      // Accepts each change: the bounds of changes have their own tests.
       const what = ['--revision', revision ?? `r${sources}`, '--accept-change'];
       return succeed(['publish', tree, ...where, ...what]);
     },
@@ -166,7 +165,7 @@ function linkOf(path: string): string | undefined {
   }
 }
 
-/** How the cycles ended that had this reason, by the agent's log. */
+/** @returns the results of the cycles with this trigger, from the agent's log */
 function cyclesOf(agent: WritProcess, trigger: 'poll' | 'reload'): Record<string, unknown>[] {
   const lines = agent.stderr().split('\n').slice(0, -1);
   return lines

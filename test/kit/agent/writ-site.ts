@@ -1,5 +1,5 @@
-// A host as a person has it: a signed repository on disk, a configuration file, and `writ`: what goes on is a process of
-// its own, what comes to an end is called here.
+// A host with a signed repository on disk, a configuration file and `writ` commands. A long-running command is a process; the others run
+// in this process.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/platform/time/clock.js';
@@ -14,17 +14,17 @@ export interface WritSite {
   readonly config: string;
   readonly state: string;
   readonly run: string;
-  /** Starts the agent and waits until it answers, and on a host without a policy until its first poll has ended. */
+  /** Starts the agent and waits until it answers; on a host without a policy until its first poll has ended. */
   agent(): Promise<WritProcess>;
-  /** Runs a command on this host to its end. */
+  /** Runs a command on this host until it ends. */
   writ(...args: string[]): Promise<WritRun>;
-  /** As writ, with --json. */
+  /** As `writ`, with --json. */
   json(...args: string[]): Promise<Record<string, unknown>>;
-  /** Starts a command that goes on. */
+  /** Starts a long-running command. */
   start(...args: string[]): WritProcess;
 }
 
-/** @param keys over the defaults of the configuration */
+/** @param keys of the configuration, over its defaults */
 export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): WritSite {
   const repository = sampleRepository(dir, { clock: systemClock });
   const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
@@ -41,7 +41,7 @@ export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> =
       const hasPolicy = fs.existsSync(join(state, 'policy/current'));
       const agent = startWrit(['agent', '--config', config]);
       await agent.waitForStderr(/"state":"run"/);
-      // The first poll would take a release that the test publishes next, and the test's own pull would find nothing new.
+      // Waits for the first poll: otherwise it would take the release that the test publishes next, before the test's pull.
       if (!hasPolicy) await agent.waitForStderr(/"trigger":"start"/);
       return agent;
     },

@@ -1,5 +1,5 @@
-// Holds what Writ says of one cycle to itself: the exit code, the result, `writ status --json` and the link on disk. What
-// the program itself answers is the test's to ask beside it.
+// Compares the results of one cycle: the exit code, the JSON of the command, `writ status --json` and the link on disk. The test reads
+// the policy of the workers itself.
 import assert from 'node:assert/strict';
 import type { Notified, WholeSystem } from '../agent/whole-system.js';
 
@@ -23,7 +23,10 @@ interface Status {
   }[];
 }
 
-/** @param told what the command of the last cycle answered */
+/**
+ * Asserts that all of them match.
+ * @param notified result of the command of the last cycle
+ */
 export async function expectAgreement(writ: WholeSystem, notified: Notified, wanted: Wanted): Promise<void> {
   const { exitCode, json } = notified;
   const all = JSON.stringify(json);

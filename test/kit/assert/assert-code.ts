@@ -12,7 +12,10 @@ export function throwsCode(code: ErrorCode, act: () => unknown): WritError {
   return assert.fail(`expected ${code}, and nothing was thrown`);
 }
 
-/** Awaits `promise`, which must reject with a WritError with this code; returns the error for its facts. */
+/**
+ * @returns the WritError with which `promise` rejects, for its facts
+ * @throws AssertionError if it has another code or the promise is fulfilled; and any other error of the promise
+ */
 export async function rejectsCode(code: ErrorCode, promise: Promise<unknown>): Promise<WritError> {
   try {
     await promise;

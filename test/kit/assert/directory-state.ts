@@ -1,9 +1,9 @@
-// What a directory holds, whole: for comparing before and after.
+// The complete content of a directory, to compare before and after.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** @returns mode, mtime and digest (or link target) of everything below, by path */
+/** @returns mode, mtime and SHA-256 (or link target) of all paths below, by path; '' for other types */
 export function directoryState(directory: string): Record<string, string> {
   const state: Record<string, string> = {};
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -19,7 +19,7 @@ export function directoryState(directory: string): Record<string, string> {
   return state;
 }
 
-/** @returns inode, mode and times of everything below, by path: the same only where nothing was written at all */
+/** @returns inode, mode and times of all paths below, by path: equal only if nothing was written */
 export function inodeState(directory: string): Record<string, string> {
   const state: Record<string, string> = {};
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {

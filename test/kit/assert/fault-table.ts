@@ -1,5 +1,5 @@
-// Faults as rows: what is done to a host with an active policy, and the code and exit code that must come of it.
-// Owns the run of a row through a whole cycle in this process; what else must hold is standing-policy's.
+// A table of faults: an action on a host with an active policy, and the expected code and exit code. Each row is one cycle in this
+// process; standing-policy.ts asserts that the policy is unchanged.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';
@@ -10,24 +10,24 @@ import { assertSpeaks, standingPolicy } from './standing-policy.js';
 export interface Fault {
   readonly name: string;
   readonly host?: TestHostOptions;
-  /** Done after serial 5 has become active as generation 1, and before the pull that is judged. */
+  /** Called after serial 5 is active as generation 1, before the asserted pull. */
   readonly harm: (test: TestHost) => unknown;
   readonly code: ErrorCode;
   readonly exit: 1 | 3 | 8;
-  /** A verdict on bytes that were unpacked, which is remembered; what the way or the host did never is. */
+  /** A verdict on unpacked bytes is remembered; a fault of the network or the host is not. */
   readonly remembered?: 'yes';
 }
 
 const wordOfExit = { 1: 'FAILED', 3: 'REJECTED', 8: 'DEFERRED' } as const;
 
-/** One test a row. */
+/** Defines a test for each row. */
 export function faultTable(title: string, faults: readonly Fault[]): void {
   describe(title, () => {
     for (const fault of faults) it(`${fault.code}: ${fault.name}`, () => holdsAgainst(fault));
   });
 }
 
-/** A release beside the active one; serial 6 unless told otherwise. */
+/** Publishes a release of `access`; it does not pull. @returns the archive */
 export function publishNext(test: TestHost, serial = 6): Promise<Buffer> {
   return test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
 }

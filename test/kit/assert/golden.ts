@@ -1,10 +1,13 @@
-// Golden files: what a test compares with, written anew by UPDATE_GOLDEN=1 and then read by a person in the diff.
+// Compares with golden files, which UPDATE_GOLDEN=1 rewrites for a review of their diff.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { projectRoot } from '../sources/source-files.js';
 
-/** @param path below the project, as `test/golden/dependencies.txt` */
+/**
+ * @param path below the project, as `test/golden/dependencies.txt`
+ * @throws AssertionError if the content differs; ENOENT if the file is missing
+ */
 export function matchesFile(path: string, actual: string): void {
   const whole = join(projectRoot, path);
   if (process.env['UPDATE_GOLDEN'] === '1') {

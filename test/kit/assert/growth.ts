@@ -1,16 +1,16 @@
-// Whether the time of some work grows with its input or with the square of it. Sixteen times the input: what grows with it takes
-// about 16 times the time, a square 256 times, and the bound of 64 lies as far from one as from the other, so that neither
-// the collector of memory nor a slow machine decides. Time of the processor: what others do here is left out.
+// Measures whether the time of some work is linear or quadratic in its input. For sixteen times the input, linear work takes about 16
+// times as long, quadratic work 256 times. The bound of 64 is equally far from both, so that garbage collection and a slow
+// machine do not matter. It measures processor time, which excludes other processes.
 import assert from 'node:assert/strict';
 
 const maxFactor = 64;
-/** What takes less is not measured: the clock of the processor has steps of a millisecond and more. */
+/** The shortest time that is measured: the processor clock has steps of a millisecond and more. */
 const leastMs = 2;
 
 /**
- * @param count parts of an input that takes some milliseconds; measured are a quarter of it and four times as much
- * @param workOn makes an input of so many parts, and returns the work on it
- * @throws AssertionError when none of the runs keeps the bound
+ * @param count parts of an input that takes some milliseconds; a quarter of it and four times as many are measured
+ * @param workOn makes an input of that many parts, and returns the work on it
+ * @throws AssertionError if all five runs exceed the bound
  */
 export function assertNoSquare(count: number, workOn: (parts: number) => () => unknown): void {
   const [few, many] = [workOn(Math.ceil(count / 4)), workOn(4 * count)];
@@ -18,7 +18,7 @@ export function assertNoSquare(count: number, workOn: (parts: number) => () => u
   const littleMs = Math.min(...Array.from({ length: 5 }, () => cpuMs(few)));
   const maxMs = maxFactor * Math.max(littleMs, leastMs);
   const seen: number[] = [];
-  // What keeps the bound does so at least once, whatever the collector does at the other times.
+  // One run within the bound suffices, because garbage collection may slow the others.
   while (seen.length < 5) {
     const muchMs = cpuMs(many);
     if (muchMs <= maxMs) return;

@@ -1,6 +1,5 @@
-// The one promise of a host, in whatever state a crash left its disk: one whole policy is active, the old or the new
-// one, and the new one if it was acknowledged; a start sweeps what was left; the next clean cycle succeeds. Owns the
-// judgement alone: how the disk came to be as it is, is the test's.
+// The invariant of a host after a crash. One complete policy is active: the old or the new one, and the new one if it was acknowledged.
+// A start removes temporary files, and the next cycle succeeds. The test makes the state of the disk.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,40 +14,41 @@ import { isTemporaryName } from '../../../src/platform/disk/durable-fs.js';
 
 /** Contents by path below `policy/current`, as `access/a.yaml`. */
 export type PolicyFiles = Readonly<Record<string, string>>;
-/** Every whole policy that this host may have, by a name of the test's own. */
+/** Each complete policy that this host may have, by a name that the test chooses. */
 export type Policies = Readonly<Record<string, PolicyFiles>>;
 
-/** The name that stands for a host without a policy. */
+/** Name of a host without a policy. */
 export const noPolicy = 'none';
 
 export interface Invariant {
   readonly policies: Policies;
-  /** Names of what may be active at the start: old and new, and the new one alone once it was acknowledged. */
+  /** Names that may be active after the start: old and new; only the new one after its acknowledgement. */
   readonly allowed: readonly string[];
-  /** Names of what may lie there before the start, where that repairs; as `allowed` by default. */
+  /** Names that may be active before a start that repairs; `allowed` by default. */
   readonly found?: readonly string[];
-  /** What is active after the next clean cycle, if `active` was so before it. */
+  /** Name that is active after the next cycle; the argument is the name active before it. */
   readonly ends: string | ((active: string) => string);
   /** Opens the host as a new process does. */
   readonly open: () => Host | Promise<Host>;
-  /** Outcomes of the clean cycle that are a success; a host with a hold is `deferred` for ever. */
+  /** Successful outcomes of that cycle; a host with a held release stays `deferred`. */
   readonly succeeds?: readonly string[];
-  /** `yes`: a block is no breach here; then what is active stays active. `no` by default. */
+  /** `yes`: a block is allowed, and the active policy then stays active. `no` by default. */
   readonly mayBlock?: 'yes' | 'no';
-  /** Looks at the started host, before the clean cycle. */
+  /** Further assertions on the started host, before the cycle. */
   readonly alsoHolds?: (host: Host) => void | Promise<void>;
-  /** Looks at the host when all is over. */
+  /** Further assertions after the second cycle. */
   readonly afterwards?: (host: Host) => void;
 }
 
 /**
- * Starts the host, runs a clean cycle and a second one, and asserts the promise before, between and after.
- * @param paths of the state directory as the crash left it
+ * Starts the host, runs two cycles without faults, and asserts the invariant before, between and after them.
+ * @param paths of the state directory after the crash
  * @returns the name of the policy that was active after the start
+ * @throws AssertionError if the invariant is violated
  */
 export async function holdInvariant(paths: HostPaths, invariant: Invariant): Promise<string> {
   const { policies, allowed, mayBlock = 'no' } = invariant;
-  // Workers start with the machine, and do not wait for the agent.
+  // Workers start with the machine and use the policy before the agent starts.
   requireAllowed('before the start', wholePolicy(paths, policies), invariant.found ?? allowed);
   const host = await invariant.open();
   try {
@@ -107,8 +107,9 @@ function requireAllowed(when: string, active: string, allowed: readonly string[]
 }
 
 /**
- * Reads what `current` names, as a worker does.
- * @returns the name of the policy that it is, file by file; `none` when there is no `current`
+ * Reads the policy that `current` names, as a worker does.
+ * @returns the name of the equal policy; `none` if there is no `current`
+ * @throws AssertionError if no policy is equal or a path is not readable for workers
  */
 export function wholePolicy(paths: Pick<HostPaths, 'current' | 'policy'>, policies: Policies): string {
   if (fs.lstatSync(paths.current, { throwIfNoEntry: false }) === undefined) return noPolicy;
@@ -138,7 +139,7 @@ function filesBelow(tree: string): string[] {
     .map((one) => join(one.parentPath, one.name).slice(tree.length + 1));
 }
 
-/** A lost mode under a strict umask is a policy that no worker can reach. */
+/** Fails if a mode was lost under a strict umask, because no worker could read the policy. */
 function requireReadable(policy: string, path: string): void {
   for (let part = path; part.length >= policy.length; part = join(part, '..')) {
     const mode = fs.statSync(part).mode & 0o555;
@@ -146,7 +147,7 @@ function requireReadable(policy: string, path: string): void {
   }
 }
 
-/** Nothing of an unfinished cycle is left: no staging area, no journal, no temporary name anywhere. */
+/** Asserts that no staging area, journal or temporary name of an unfinished cycle is left. */
 export function requireSwept(paths: Pick<HostPaths, 'state' | 'policy' | 'staging' | 'journal'>): void {
   assert.deepEqual(fs.readdirSync(paths.staging), [], 'staging/ is empty');
   assert.equal(fs.existsSync(paths.journal), false, 'the journal is cleared');

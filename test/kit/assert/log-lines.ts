@@ -1,4 +1,4 @@
-// A log that a test can read: pino's lines as objects.
+// A log for assertions: the lines of pino as objects.
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import type { Logger } from '../../../src/platform/telemetry/log.js';
@@ -6,11 +6,11 @@ import type { Logger } from '../../../src/platform/telemetry/log.js';
 export interface LogLines {
   readonly log: Logger;
   readonly lines: readonly Record<string, unknown>[];
-  /** Lines with this message. */
+  /** @returns the lines with this message */
   named(message: string): Record<string, unknown>[];
 }
 
-/** @returns a log, its lines so far, and a filter of them by message */
+/** @returns a log, with the lines written so far */
 export function logLines(): LogLines {
   const lines: Record<string, unknown>[] = [];
   const stream = new Writable({

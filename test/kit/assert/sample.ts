@@ -1,11 +1,11 @@
-// How `npm run test:long` runs a part of an exhaustive test: `NAME.sample.test.ts` says how much of it, and loads
-// `NAME.test.ts` beside it, which asks here for its cases. The seed chooses them; without a sample all are tried.
+// Selects a part of an exhaustive test for `npm run test:long`: `NAME.sample.test.ts` sets its size and loads `NAME.test.ts`, which selects its
+// cases here. The seed selects them; without a sample all cases run.
 import { seeded, testSeed } from './seeded.js';
 
 /**
- * Says what will be tried, and how to have another part or all of it.
+ * Sets the sample size, and prints how to run another part or all cases.
  * @param name of the test, as `exhaustive/kills/kills`
- * @param size of each list of cases that the test has; WRIT_TEST_SAMPLE asks for another
+ * @param size for each list of cases; WRIT_TEST_SAMPLE overrides it
  */
 export function takeSample(name: string, size: number): void {
   process.env['WRIT_TEST_SAMPLE'] ??= String(size);
@@ -14,13 +14,13 @@ export function takeSample(name: string, size: number): void {
   process.stdout.write(`a sample, ${seed}; all: node scripts/run-tests.js ${name}\n`);
 }
 
-/** @returns how many of each list of cases; undefined where all are tried */
+/** @returns the sample size of each list of cases; undefined if all cases run */
 export function sampleSize(): number | undefined {
   const size = process.env['WRIT_TEST_SAMPLE'];
   return size === undefined ? undefined : Number(size);
 }
 
-/** @returns all of them, or in a sample so many as the seed chooses, in their order */
+/** @returns all cases, or as many as `size`, selected by the seed, in their order */
 export function sampled<T>(all: readonly T[], size = sampleSize()): readonly T[] {
   if (size === undefined || size >= all.length) return all;
   const random = seeded(testSeed());

@@ -1,5 +1,5 @@
-// What a host must look like after a pull that failed: the policy as it was, to the byte, nothing left over, and
-// an answer that says so. Owns the promise that every fault is held to; which fault it was is the test's.
+// Asserts that a failed pull left the policy byte for byte unchanged and no temporary files, and that the answer describes the
+// failure. The test makes the fault.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import type { HostPaths } from '../../../src/agent/state/paths.js';
@@ -8,8 +8,8 @@ import { directoryState } from './directory-state.js';
 export type Places = Pick<HostPaths, 'policy' | 'staging' | 'journal'>;
 
 /**
- * @param later where to look afterwards, if the state lies elsewhere by then
- * @returns an assertion that the policy still stands as it does now, with nothing in flight
+ * @param later paths to compare afterwards, if the state has moved by then
+ * @returns an assertion that the policy is unchanged since this call, with empty staging and without a journal
  */
 export function standingPolicy(places: Places, later = places): () => void {
   const before = directoryState(places.policy);
@@ -20,7 +20,7 @@ export function standingPolicy(places: Places, later = places): () => void {
   };
 }
 
-/** Holds the last block of a command to: the word, the code, what stays active, and one way to go on. */
+/** Asserts that the last block of a command has the outcome, the code, the active policy, `next` next steps and at most one hint. */
 export function assertSpeaks(
   text: string,
   expected: { readonly word: string; readonly code: string; readonly next?: number },

@@ -1,41 +1,41 @@
-// The story of a host in a table of steps: what anybody can see, line by line, until its process dies; and the trouble
-// that it meets, at the place that a case names. Owns both; whose actions they are is troubled-host's.
+// The action log of a host in a table of steps, which ends when its process dies; and the fault that a case plans at one
+// place. troubled-host.ts writes the actions.
 import * as fs from 'node:fs';
 
-/** What happens to the first process: where, as `before flush.tree`, `begin canary`, `notify 2` or `hook 2`; and what. */
+/** The fault of the first process: its place, as `before flush.tree`, `begin canary`, `notify 2` or `hook 2`; and its kind. */
 export interface Trouble {
   readonly at?: string;
   readonly what?: 'killed' | 'ENOSPC' | 'EIO' | 'a bug';
-  /** Exit code by command, for generation 2 only: `check`, `canary`, `load` or `probe`; 1 is a no. */
+  /** Exit code by command, for generation 2 only: `check`, `canary`, `load` or `probe`; 1 rejects. */
   readonly says?: Readonly<Record<string, number>>;
-  /** Those say no to generation 1 too. */
+  /** Those exit codes apply to generation 1 too. */
   readonly always?: 'yes';
-  /** The worker refuses generation 2; of several, only `b` does. */
+  /** The worker refuses generation 2; of several workers only `b` does. */
   readonly refuses?: 'yes';
   /**
-   * Other workers than one that is reset: `set`, three of them told at once; `rolling`, one by one; `restarted`, since its
-   * configuration is what changes; `mortal`, it dies of generation 2 and is restarted on the way back.
+   * Undefined: one worker that is reset. `set`: three workers, notified together. `rolling`: three, one by one. `restarted`: its changed
+   * configuration requires a restart. `mortal`: it dies at generation 2, and the restore restarts it.
    */
   readonly workers?: 'set' | 'rolling' | 'restarted' | 'mortal';
-  /** What the server does to one file, by a part of its name. */
+  /** The fault of the server for one file; `file` is a part of its name. */
   readonly server?: { readonly file: string; readonly does: 'is away' | 'cuts off' };
-  /** What is wrong with the release itself. */
+  /** The fault of the release itself. */
   readonly release?: 'an older serial' | 'another manifest';
 }
 
-/** Thrown in place of a kill. */
+/** Thrown instead of a real kill. */
 export class Killed extends Error {}
 
 export interface Story {
   say(text: string): void;
   take(): string;
-  /** Says nothing any more, and lets nothing happen. */
+  /** Ends the process run: nothing is logged afterwards. */
   die(): void;
   requireAlive(): void;
   readonly path: string;
 }
 
-/** Creates or empties the file at `path`, to which the lines are written. */
+/** Creates or empties the file at `path`, which receives the lines. @returns its log; `requireAlive` throws Killed after `die` */
 export function openStory(path: string): Story {
   let dead = false;
   fs.writeFileSync(path, '');
@@ -58,7 +58,7 @@ export function openStory(path: string): Story {
   };
 }
 
-/** Lets the trouble happen if this is its place. */
+/** Causes the fault if this is its place. @throws Killed, TypeError (`a bug`), or an Error with the code of the fault */
 export function strike(story: Story, { at, what }: Trouble, place: string): void {
   story.requireAlive();
   if (at !== place) return;

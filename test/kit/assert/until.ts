@@ -1,8 +1,7 @@
-// Waits for what another process or socket does, by looking again; fails the test after a minute, which a busy machine
-// does not take.
+// Waits for another process or socket by polling; a minute is more than a busy machine needs.
 import { setTimeout } from 'node:timers/promises';
 
-/** Checks the condition every 10 ms until it holds. Throws after a minute. */
+/** Checks the condition every 10 ms until it is true. @throws Error after a minute */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 6000; tries += 1) {
     if (await condition()) return;

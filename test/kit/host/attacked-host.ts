@@ -1,5 +1,5 @@
-// A host with an active policy that somebody attacks: it pulls, and is held to what every attack must leave behind,
-// the policy as it was to the byte. Owns the host and that promise; the attack and the code are the test's.
+// A host with an active policy, for tests of attacks. After each attack it asserts that the policy is byte for byte unchanged.
+// The test makes the attack and names the expected code.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,32 +17,39 @@ import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
 export interface AttackedHost extends Disposable {
   readonly test: TestHost;
   readonly repository: RepositorySimulator;
-  /** Publishes a release of the bundle `access` whose one file says its serial; signed by who signs at that time. */
+  /**
+   * Publishes a release of the bundle `access`, signed with the current keys of the repository.
+   * @returns the archive; its file `policy.yaml` holds the serial
+   */
   release(serial: number): Promise<Buffer>;
-  /** Pulls; the policy and its serial must be as before, and the status as `expected` says. */
+  /** Pulls. Asserts that the policy and its serial are unchanged, and that the status matches `expected`. */
   resists(expected: Resistance): Promise<CycleResult>;
-  /** Pulls; this serial must be active afterwards, and all be well. */
+  /** Pulls. Asserts that this serial is active and that the host is fresh. */
   follows(serial: number): Promise<void>;
   status(): StatusReport;
-  /** Bytes of a file in the trust store. */
+  /** @returns the bytes of a file in the trust store; throws ENOENT if it is missing */
   trusted(name: string): Buffer;
 }
 
 export interface AttackedHostOptions extends Omit<TestHostOptions, 'mirrors'> {
-  /** In place of the repository itself; each release is uploaded to all of them. */
+  /** They replace the simulator as sources; each release is uploaded to all of them. */
   readonly mirrors?: readonly SimulatedMirror[];
 }
 
 export interface Resistance {
-  /** First in the result, and told by the status; left out where the pull has nothing to complain of. */
+  /** The first problem of the result and of the status. Undefined: neither has a problem. */
   readonly code?: ErrorCode;
-  /** `fresh` by default where there is no code, else `refused`. */
+  /** `fresh` by default without a code, otherwise `refused`. */
   readonly freshness?: Freshness;
-  /** Files of the trust store that must be as before the pull. */
+  /** Names of files in the trust store that the pull must not change. */
   readonly keeps?: readonly string[];
 }
 
-/** @example using host = await attackedHost(); host.repository.serve(...); await host.resists({ code: ... }); */
+/**
+ * @returns a host that follows serial 5 of `access`
+ * @throws AssertionError if the first pull fails
+ * @example using host = await attackedHost(); host.repository.serve(...); await host.resists({ code: ... });
+ */
 export async function attackedHost({
   mirrors = [],
   ...options
@@ -95,7 +102,7 @@ export async function attackedHost({
       const { freshness: notified, problems } = status();
       assert.equal(notified.state, freshness);
       assert.equal(problems[0]?.code, code);
-      // An attack is never the bundle's fault: a memory of it would block the honest release.
+      // An attack causes no refusal: a remembered refusal would block the authentic release.
       assert.deepEqual(host.refusals.read().refusals, []);
       return result;
     },

@@ -1,6 +1,6 @@
-// A random history of one host in virtual time: releases of every kind, persons, reboots in order and kills of the agent, while
-// the agent polls, settles its workers and watches bake times. After each step the rules of ADR 0048 are judged from what really
-// happened. Owns the story and the rules; the assertion is the test's.
+// A random history of one host in virtual time: releases of each kind, operator actions, reboots and kills of the agent. Meanwhile
+// the agent polls, reconciles its workers and observes bake times. After each step the rules of ADR 0048 are compared with what
+// happened. The caller asserts that no violation was recorded.
 import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
@@ -28,16 +28,16 @@ const second = 1000;
 const stepMs = 2 * second;
 const pollMs = 30 * second;
 const probeMs = 6 * second;
-/** Rows of wrong answers of this length are a failure. */
+/** This many wrong answers in a row are a failure. */
 const wrongAnswers = 6;
 export const historyBakeMs = 60 * second;
-/** Outside of a bake time an end is seen so late, and counts as of then. */
+/** Outside a bake time the agent reads worker exits only at this interval, and records them with the time of that read. */
 const idleLookMs = 60 * second;
 
 export interface HistoryEnd {
   readonly violations: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
-  /** What happened, a line each: for who reads a violation. */
+  /** One line an event, in order of time. */
   readonly story: readonly string[];
 }
 
@@ -49,7 +49,7 @@ const events = [
   ...(['half', 'half', 'reboot', 'beside', 'beside', 'atOnce', 'late', 'late'] as const),
 ] as const;
 
-/** What else ends the process of a worker, or stops the agent, within the bake time of a release that crashes. */
+/** Other causes of a worker exit or an agent stop within the bake time of a crashing release. */
 const besides = ['restart', 'upgrade', 'reboot', 'kill'] as const;
 
 const verdicts = {
@@ -59,7 +59,11 @@ const verdicts = {
   overdue: { kind: 'broken', reason: 'timed out', isTimedOut: true },
 } as const satisfies Record<ReturnType<CrashingDaemon['probe']>, HookVerdict>;
 
-/** Plays so many events by chance. */
+/**
+ * Runs random events on a new host.
+ * @param length number of events
+ * @returns the violations, the number of each observed case, and the history as text
+ */
 export async function playHistory(random: Seeded, length: number): Promise<HistoryEnd> {
   const world = new HistoryWorld(random);
   try {
@@ -70,10 +74,10 @@ export async function playHistory(random: Seeded, length: number): Promise<Histo
   }
 }
 
-/** A megabyte has space for a way back of a small policy. */
+/** Writes that the released reserve file has space for: enough to restore a small policy. */
 const reserveWrites = 60;
 
-/** Of a disk without a free block; renames and removals go on. */
+/** Whether an operation fails on a disk without a free block. Renames and removals succeed. */
 function needsSpace(op: string): boolean {
   return op !== 'swap.link:create' && /:write$|:create$|^reserve\.create|append|make|prepare/.test(op);
 }
@@ -89,7 +93,7 @@ class HistoryWorld {
   readonly #side: CrashingDaemon;
   readonly #effects = new Map<number, Effect>();
   readonly #withdrawn = new Set<number>();
-  /** By serial: since when a withdrawal could be in force. */
+  /** By serial: epoch milliseconds from which a withdrawal could be in force. */
   readonly #leaving = new Map<number, number>();
   #host: Host;
   #turn: () => Promise<number>;
@@ -98,22 +102,22 @@ class HistoryWorld {
   #serial = 0;
   #polledAtMs = 0;
   #probedAtMs = 0;
-  /** Answers in a row that count as wrong, about one release in its bake time. */
+  /** Consecutive wrong answers about one release in its bake time. */
   #wrong: { readonly bakeSinceMs: number; readonly times: number } | undefined;
   #isPaused = false;
-  /** The publisher withdraws what is active next while a way back notifies the workers. */
+  /** The publisher withdraws the restored release while an automatic rollback notifies the workers. */
   #isLate = false;
   #isWatching = false;
-  /** What happened since the active release became active. */
+  /** The events since the active release became active. */
   #since: { readonly serial: number | undefined; readonly what: Set<string> } = {
     serial: 0,
     what: new Set(),
   };
   #isFull = false;
-  /** Writes that a freed reserve has space for. */
+  /** Writes for which the released reserve file still has space. */
   #room = 0;
   #isReserveUsed = false;
-  /** Failure that should have been acted on: serial, and since when. */
+  /** The failure that must cause an automatic rollback. */
   #failing: { readonly serial: number; readonly atMs: number } | undefined;
 
   constructor(random: Seeded) {
@@ -162,14 +166,14 @@ class HistoryWorld {
       await this.#tryEvent(this.#random.pick(events));
       await this.#pass((2 + this.#random.int(60)) * 2 * second);
     }
-    // What is decided late must be decided by the end.
+    // Each delayed decision must be made by the end.
     await this.#happen('free');
     await this.#happen('resume');
     await this.#happen('start');
     await this.#pass(2 * historyBakeMs);
   }
 
-  /** What a person asks of a full disk is refused. */
+  /** A full disk may refuse an operator's request; other errors fail the test. */
   async #tryEvent(event: (typeof events)[number]): Promise<void> {
     try {
       await this.#happen(event);
@@ -263,7 +267,7 @@ class HistoryWorld {
     return this.#withdrawn.size === 0 ? {} : { withdrawn: [...this.#withdrawn].sort((a, b) => a - b) };
   }
 
-  /** The publisher withdraws the head of the channel, for the newest release before it that a worker can take. */
+  /** Withdraws the head of the channel and offers the newest older release that a worker accepts. */
   async #withdraw(from = this.#serial): Promise<void> {
     const standing = [...this.#effects.keys()].filter((one) => !this.#withdrawn.has(one));
     const head = standing.at(-1);
@@ -285,9 +289,9 @@ class HistoryWorld {
     this.#note(`a person rolls back: ${before} -> ${this.#activeSerial()} ${result.outcome}`);
   }
 
-  /** Killed at once, and started again by its supervisor. */
+  /** Kills the agent; its supervisor starts it again after `awayMs`. */
   async #killAgent(awayMs: number): Promise<void> {
-    // Whether an agent can start on a full disk is a test of its own.
+    // The start of an agent on a full disk has its own test.
     await this.#happen('free');
     this.#note('the agent is killed');
     this.#since.what.add('kill');
@@ -303,7 +307,7 @@ class HistoryWorld {
     this.#side.tick();
   }
 
-  /** In order: the workers are stopped, and start before the agent does. The identity of the boot is another one. */
+  /** Stops the workers, changes the boot identity, and starts the workers before the agent. */
   async #reboot(awayMs: number): Promise<void> {
     await this.#happen('free');
     this.#note('the host reboots in order');
@@ -321,7 +325,7 @@ class HistoryWorld {
     await this.#startAgent();
   }
 
-  /** A release that crashes, and within its bake time something else that ends its process or the agent. */
+  /** Publishes a crashing release; within its bake time another event ends its process or the agent. */
   async #crashBeside(what: (typeof besides)[number]): Promise<void> {
     await this.#release({ kind: 'crashing', delayMs: (5 + this.#random.int(20)) * second });
     await this.#passUntilActive();
@@ -329,7 +333,7 @@ class HistoryWorld {
     await this.#happen(what);
   }
 
-  /** A person restarts a daemon in the moment of its crash: one look finds both ends. */
+  /** An operator restarts a daemon at the moment of its crash, so that one read finds both exits. */
   async #crashAndRestart(): Promise<void> {
     const delayMs = 5 * second;
     await this.#release({ kind: 'crashing', delayMs });
@@ -345,7 +349,7 @@ class HistoryWorld {
       await this.#pass(stepMs);
   }
 
-  /** Of what became active by the way back too, where the publisher has something older. */
+  /** Withdraws a release during a restore: the restored release too, if the publisher has an older one. */
   async #withdrawLate(): Promise<void> {
     const serial = this.#activeSerial();
     if (!this.#isLate || !this.#isWatching || serial === undefined) return;
@@ -379,7 +383,7 @@ class HistoryWorld {
   }
 
   #restored({ result }: CycleEnd): void {
-    // Of a way back that failed the first problem is the block, and its cause comes after it.
+    // After a failed rollback the first problem is the block; its cause follows.
     const problem = result.problems.find(({ facts }) => facts['serial'] !== undefined);
     const serial = Number(problem?.facts['serial']);
     if (result.outcome === 'blocked')
@@ -413,7 +417,7 @@ class HistoryWorld {
     }
   }
 
-  /** As the agent asks a probe within a bake time, with the answer of the daemon in place of a command's. */
+  /** Probes as the agent does within a bake time; the simulated daemon answers instead of a command. */
   #askProbe(): void {
     const { workers, bakes } = this.#ledger();
     const [group] = this.#host.groups;
@@ -431,7 +435,7 @@ class HistoryWorld {
     this.#countWrong(answer, bakes['access']);
   }
 
-  /** Another process has answered nothing yet: a row of wrong answers begins again. */
+  /** Starts the daemon. A new process ends a row of wrong answers. */
   #startDaemon(): void {
     if (!this.#daemon.isUp) this.#wrong = undefined;
     this.#daemon.start();
@@ -463,11 +467,11 @@ class HistoryWorld {
     if (before !== after || (outcome !== 'unchanged' && outcome !== 'deferred'))
       this.#note(`poll: ${before} -> ${after} ${outcome} ${problems[0]?.code ?? ''}`);
     if (before !== after) this.#count('moves');
-    // A release that was tried in vain has the workers notified, and a row of wrong answers begins again.
+    // A failed swap notifies the workers again, so that a row of wrong answers ends.
     if (outcome === 'rolled-back') this.#wrong = undefined;
   }
 
-  /** By the rule, from what really happened: more abnormal ends in the bake than in as much time before the swap. */
+  /** Applies the rule to the real crashes: the bake time must have more abnormal exits than an equal time before the swap. */
   #noteFailures(): void {
     const serial = this.#activeSerial();
     const bake = this.#ledger().bakes?.['access'];
@@ -523,12 +527,12 @@ class HistoryWorld {
     if (now - sinceMs > 2 * pollMs + stepMs) this.#violate(`${serial} was withdrawn, and stays active`);
   }
 
-  /** The reserve is there for one way back. */
+  /** The reserve file suffices for one restore. */
   #isOutOfRoom(): boolean {
     return this.#isFull && this.#isReserveUsed;
   }
 
-  /** An older release that was active and may be active again. */
+  /** Whether an older settled release exists that is not withdrawn. */
   #hasWayBack(serial: number): boolean {
     return (this.#ledger().settledReleases?.['access'] ?? []).some(
       (one) => one.serial !== serial && !this.#withdrawn.has(one.serial),
@@ -565,7 +569,7 @@ class HistoryWorld {
   }
 
   #violate(text: string): void {
-    // A state that lasts is one violation.
+    // A violation that lasts is recorded once.
     if (this.violations.includes(text)) return;
     this.#note(`VIOLATION ${text}`);
     this.violations.push(text);

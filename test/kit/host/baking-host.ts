@@ -1,5 +1,4 @@
-// A host whose releases bake: a test host, the turns that an agent gives to its bake times, and a worker whose process ends
-// when a test says so. Virtual time; owns no assertion.
+// A host with bake times in virtual time: a test host, the bake rounds of an agent, and a worker that a test ends. It asserts nothing.
 import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
@@ -12,26 +11,30 @@ import { type Files, type TestHost, type TestHostOptions, testHost } from './tes
 export interface BakingHost extends Disposable {
   readonly test: TestHost;
   readonly driver: SupervisedDriver;
-  /** The ends of the restores. */
+  /** The results of automatic rollbacks. */
   readonly restores: readonly CycleEnd[];
-  /** Publishes a release of `access` and takes it. */
+  /** Publishes a release of `access` and pulls it. Without `files` the file `f` holds the serial. */
   take(serial: number, files?: Files): Promise<CycleEnd['result']>;
-  /** Lets time pass, with a turn each 2 s. */
+  /** Advances the clock, with a bake round every 2 s. */
   pass(forMs: number, host?: Host): Promise<void>;
-  /** As `pass`, and each 4 s the members of groups are read, and pending workers notified. */
+  /** As `pass`; every 4 s the members of groups are read and pending workers notified. */
   live(forMs: number): Promise<void>;
-  /** One turn. @returns milliseconds until the agent would make the next one */
+  /** Runs one bake round. @returns milliseconds until the next round of the agent */
   observe(): Promise<number>;
-  /** The release of `access` that is active, by its file `f`. */
+  /** @returns the content of the file `f` in the active release of `access` */
   active(): string;
 }
 
 export interface SupervisedDriver extends ScriptedDriver {
-  /** Ends the process of a worker, and starts another one in its place. */
+  /** Ends the process of a worker and starts a new one. `how` is the recorded exit; `abnormal` by default. */
   replace(worker: string, how?: 'abnormal' | 'clean' | 'unrecorded'): void;
 }
 
-/** A driver whose supervisor records how processes end; `unrecorded` where it keeps no record. */
+/**
+ * @param names of the workers
+ * @param supervisor `unrecorded`: the driver has no `endsSince`
+ * @returns a driver with workers that confirm and a supervisor that records how processes exit
+ */
 export function supervisedDriver(
   names: readonly string[],
   supervisor: 'recorded' | 'unrecorded' = 'recorded',
@@ -66,7 +69,11 @@ export function supervisedDriver(
 
 export const bakeMs = 600_000;
 
-/** @example using baking = bakingHost(supervisedDriver(['a'])); */
+/**
+ * @param driver of the group `app`
+ * @returns a host without a release
+ * @example using baking = bakingHost(supervisedDriver(['a']));
+ */
 export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = {}): BakingHost {
   const { groups, ...more } = options;
   const app = { driver, ...groups?.['app'] };

@@ -1,11 +1,14 @@
-// A host whose checks run in the real bubblewrap, and what a check found there. Needs bwrap.
+// A host with checks in the real bubblewrap, and the output of its check. Requires bwrap.
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import type { CheckConfig } from '../../../src/core/config/config.js';
 import { defaultHookSandbox, type HookSandboxSettings } from '../../../src/core/config/hook-sandbox.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
 
-/** Its arguments are {candidate}, {bundle}, {current} and {scratch}. */
+/**
+ * @param script of `sh`; its arguments are {candidate}, {bundle}, {current} and {scratch}
+ * @param box members that replace those of the default sandbox
+ */
 export function shellCheck(
   script: string,
   box: Partial<HookSandboxSettings> = {},
@@ -15,11 +18,14 @@ export function shellCheck(
   return { kind: 'run', name: 'c', run, timeoutMs: 60_000, box: { ...defaultHookSandbox, ...box }, ...more };
 }
 
-/** @example using test = confinedHost(shellCheck('exit 1')); */
+/**
+ * @returns a host with one check, on the disk
+ * @example using test = confinedHost(shellCheck('exit 1'));
+ */
 export function confinedHost(check: CheckConfig, more: TestHostOptions = {}): TestHost {
   return testHost({
     bundles: [{ name: 'access', checks: [check] }],
-    // What is in memory lies below /dev, of which a sandbox has its own.
+    // A directory in memory is below /dev, which a sandbox replaces.
     above: tmpdir(),
     ...more,
     config: { sandbox: 'required', ...more.config },
@@ -29,19 +35,19 @@ export function confinedHost(check: CheckConfig, more: TestHostOptions = {}): Te
 export interface Judged {
   readonly outcome: string;
   readonly code: string | undefined;
-  /** What the check wrote, or why there was no verdict. */
+  /** Output of the check; '' without a problem. */
   readonly text: string;
   readonly reason: string;
   readonly hint: string;
 }
 
-/** Publishes this serial and pulls it. */
+/** Publishes `version SERIAL` as a release of `access` and pulls it. */
 export async function judge(test: TestHost, serial = 1): Promise<Judged> {
   await test.publish('access', { 'policy.txt': `version ${serial}\n` }, { serial });
   return await judged(test);
 }
 
-/** Pulls what is published. */
+/** @returns the outcome of `access` after a pull; missing texts are '' */
 export async function judged(test: TestHost): Promise<Judged> {
   const { bundles } = await test.pull();
   const [bundle] = bundles;
@@ -56,7 +62,7 @@ export async function judged(test: TestHost): Promise<Judged> {
   };
 }
 
-/** Runs a script as the check of a first release; it shows what it found by refusing. */
+/** @returns the result of a script that runs as the check of a first release; the check fails, so that its output is reported */
 export async function lookAround(script: string, box: Partial<HookSandboxSettings> = {}): Promise<Judged> {
   using test = confinedHost(shellCheck(`{ ${script}\n} 2>&1; exit 1`, box));
   return await judge(test);

@@ -1,5 +1,5 @@
-// A baking host whose server answers or not as a test says, with the turns that an agent gives to its bake times and to contact.
-// Virtual time; owns no assertion.
+// A baking host with a server that a test makes unreachable, and the bake and contact rounds of an agent. Virtual time; it asserts
+// nothing.
 import * as fs from 'node:fs';
 import { createContactTurn } from '../../../src/agent/contact/contact-turn.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
@@ -11,30 +11,33 @@ import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from './baking-
 import type { Files, TestHostOptions } from './test-host.js';
 
 export interface ContactHost extends BakingHost {
-  /** Whether the server answers; given the release that is active, by its file `f`. */
+  /** Whether the server answers; `active` is the content of the file `f` in the active release. */
   isReached: (active: string) => boolean;
-  /** Times of the attempts, milliseconds of the clock. */
+  /** Times of the attempts, in epoch milliseconds of the clock. */
   readonly askedAtMs: number[];
   readonly askedServers: string[];
-  /** The ends of activations without the server. */
+  /** The results of activations of another release because the server was unreachable. */
   readonly reactivated: CycleEnd[];
-  /** As `pass`, with turns for contact as well. */
+  /** As `pass`, with a contact round every second. */
   wait(forMs: number, host?: Host): Promise<void>;
-  /** The host as a restart of the agent opens it. */
+  /** @returns the host as the agent opens it after a restart */
   restart(): Host;
 }
 
-/** `askServer`: in place of `isReached`. */
+/** `askServer` replaces `isReached`. */
 export interface ContactHostOptions extends TestHostOptions {
-  /** Of serial 1. */
+  /** Files of serial 1. */
   readonly first?: Files;
-  /** `no`: serial 1 is in its bake time still. */
+  /** `no`: the function returns while serial 1 is in its bake time. */
   readonly settle?: 'no';
 }
 
 export const firstSettledMs = bakeMs + 10_000;
 
-/** @example using contact = await contactHost(); // serial 1 has settled */
+/**
+ * @returns a host on which serial 1 of `access` is active and settled
+ * @example using contact = await contactHost();
+ */
 export async function contactHost({
   first,
   settle,
@@ -90,7 +93,7 @@ export async function contactHost({
   return contact;
 }
 
-/** Before the first release nothing is active. */
+/** @returns the content of the file `f`; '' before the first release */
 function activeOf({ test }: ContactHost): string {
   const path = `${test.host.paths.current}/access/f`;
   return fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '';

@@ -1,4 +1,4 @@
-// A host whose swap a crash cut short: journal, link and counted crashes as a test wants them, and its recovery.
+// A host after a crash that interrupted a swap, with a chosen journal, link and crash count; and its recovery.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -23,7 +23,12 @@ interface Crashed {
   readonly driver: ScriptedDriver;
 }
 
-/** A host whose swap from generation 1 to 2 left this journal and this link, after so many crashes before. */
+/**
+ * @param journal members of the journal of a swap from generation 1 to 2
+ * @param current generation that the link names
+ * @param crashes number of counted crashes
+ * @returns a reopened host before its recovery
+ */
 export async function crashed(journal: Partial<Journal>, current: number, crashes = 0): Promise<Crashed> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { app: { driver } } });
@@ -41,8 +46,8 @@ export async function crashed(journal: Partial<Journal>, current: number, crashe
 }
 
 /**
- * @returns the result of the recovery; undefined where there was nothing to recover. Fails the test where staging is
- * not empty then.
+ * Recovers the host and asserts that staging is empty.
+ * @returns the result of the recovery; undefined if there was nothing to recover
  */
 export async function recover(host: Host): Promise<CycleResult | undefined> {
   const end = await recoverHost(host, { cycle: 'c-ab', signal });
@@ -67,7 +72,7 @@ export function journalOf(
   writeJournal(host.paths, host.durable, { ...base, ...move });
 }
 
-/** Crashes of the newest release of `access`. */
+/** @returns the ledger member that counts these crashes of the newest release of `access`, which must be trusted */
 export function crashCount(
   test: TestHost,
   count: number,
@@ -76,12 +81,12 @@ export function crashCount(
   return { crashes: { manifestDigests: { access }, count } };
 }
 
-/** Somebody edits the tree of a generation. */
+/** Changes a file in the tree of a generation. */
 export function spoil({ host: { paths } }: TestHost, generation: number): void {
   fs.writeFileSync(join(paths.bundles, 'access', treeOf(paths, generation), 'policy.yaml'), 'VERSION: 9\n');
 }
 
-/** Somebody edits the tree of a generation, and its archive is gone: this host cannot make it anew. */
+/** Changes a file in the tree of a generation and removes its archive, so that this host cannot repair it alone. */
 export function ruin(test: TestHost, generation: number): void {
   const { paths } = test.host;
   const release = parseTreeName(treeOf(paths, generation))!.release;

@@ -1,13 +1,13 @@
-// A daemon under a supervisor that records how its processes end, in virtual time: it reads `access/f` when it is notified and
-// when it starts, and what that text says decides whether it takes it, refuses it, is busy, or crashes later. Owns no assertion.
+// A daemon in virtual time under a supervisor that records how its processes exit. It reads `access/f` at a notification and at its
+// start. That text decides whether it accepts or rejects the release, is busy, or crashes later. It asserts nothing.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer, RecordedEnds } from '../../../src/workers/contract/driver.js';
 import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
 
 /**
- * What a release makes of the daemon; `delayMs` of a crash, of a busy daemon, and of its probe, which from then on is `wrong`, not
- * answered because a person stopped the process (`silent`), or not answered by a process that runs (`overdue`).
+ * The effect of a release on the daemon after `delayMs`: a crash, the end of being busy, or a failing probe. A probe then answers
+ * `wrong`, has no answer because an operator stopped the process (`silent`), or none from a running process (`overdue`).
  */
 export interface Effect {
   readonly kind: 'good' | 'rejected' | 'crashing' | 'half' | 'busy' | 'wrong' | 'silent' | 'overdue';
@@ -16,21 +16,21 @@ export interface Effect {
 
 export interface CrashingDaemon {
   readonly driver: ScriptedDriver;
-  /** Ends that the supervisor recorded as abnormal, in the order of their time. */
+  /** Exits that the supervisor recorded as abnormal, in order of time. */
   readonly crashes: { readonly atMs: number; readonly serial: number }[];
   /** The text of the policy that the process uses. */
   readonly uses: string | undefined;
   readonly isUp: boolean;
   isBusy(nowMs: number): boolean;
-  /** What its probe answers about this text now. */
+  /** @returns the answer of the probe about this text now */
   probe(active: string | undefined): 'right' | 'wrong' | 'silent' | 'overdue';
-  /** What time brings: a crash, and a new process at once. */
+  /** Crashes and restarts the process if its time has come. */
   tick(): void;
   stop(): void;
   start(): void;
 }
 
-/** @returns the content of a release by which the daemon behaves, as `crashing 2000 7` */
+/** @returns the content of a release that causes this effect, as `crashing 2000 7` */
 export function textOf(serial: number, { kind, delayMs }: Effect): string {
   return `${kind} ${delayMs} ${serial}`;
 }
@@ -41,8 +41,8 @@ function effectOf(text: string | undefined): Effect & { readonly serial: number 
 }
 
 /**
- * @param readCurrent the policy that a process reads when it starts; undefined: there is none
- * @param crashesAt the kind of release that makes it crash; one with only `half` takes every other release without a fault
+ * @param readCurrent reads the active policy at a start; undefined if there is none
+ * @param crashesAt the kind of release at which it crashes; a daemon with `half` accepts every other release
  */
 export function crashingDaemon(
   nowMs: () => number,
@@ -52,7 +52,7 @@ export function crashingDaemon(
   const crashes: { readonly atMs: number; readonly serial: number }[] = [];
   const ends: ('abnormal' | 'clean')[] = [];
   const busyOnce = new Set<number>();
-  /** By serial: neither a notification nor a restart repairs what a release does to the probe. */
+  /** By serial, since the first use: neither a notification nor a restart undoes the effect on the probe. */
   const usedSinceMs = new Map<number, number>();
   let [pid, isUp, busyUntilMs] = [100, true, 0];
   let uses: string | undefined;
@@ -96,7 +96,7 @@ export function crashingDaemon(
     return answer(target.path);
   };
   driver.liveness = async () => (isUp ? 'alive' : 'dead');
-  // A look that the disk did not take is repeated by the next agent from the mark before it, as with a real record.
+  // Reads from the mark, so that a new agent repeats a read that the old agent could not store on the disk.
   driver.endsSince = async (_worker, mark): Promise<RecordedEnds> => {
     const since = mark === undefined ? [] : ends.slice(Number(mark));
     const abnormal = since.filter((one) => one === 'abnormal').length;

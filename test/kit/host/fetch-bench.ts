@@ -1,4 +1,4 @@
-// One archive to be fetched among the partials of a host, without the rest of a host.
+// Fetches one archive with the partial downloads of a host, without the other parts of a host.
 import * as fs from 'node:fs';
 import type { PartialsHost } from '../../../src/agent/partials/partials.js';
 import type { ArchiveFetchOptions } from '../../../src/agent/staging/fetch-archive.js';
@@ -11,18 +11,18 @@ import type { TempDir } from '../disk/temp-dir.js';
 import { signedTarget } from '../repository/archive-builder.js';
 import { memorySource } from '../repository/memory-source.js';
 
-/** What is signed and served. */
+/** The bytes that are signed and served. */
 export const archive: Buffer = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
 
 export interface FetchBench {
   readonly options: ArchiveFetchOptions & { readonly partials: PartialsHost };
-  /** The directory of partials. */
+  /** The directory of partial downloads. */
   readonly partials: string;
-  /** What `onResume` was told. */
+  /** The offsets in bytes that `onResume` received. */
   readonly told: number[];
 }
 
-/** @param durable of the fetch and of its partials */
+/** @param durable file system of the fetch and of its partial downloads */
 export function fetchBench(dir: TempDir, durable: DurableFs = createDurableFs()): FetchBench {
   const [state, policy, run] = [dir.path, dir.join('policy'), dir.join('run')];
   const paths = hostPaths({ state, policy, run, socket: '' });

@@ -1,5 +1,5 @@
-// A host for tests of repair: releases whose trees and kept copies a test can damage, a network that it can cut, and
-// what a whole policy looks like. Owns set-up and looks; the damage is the tests'.
+// A host for tests of repair: releases with trees and retained copies that a test damages, a network that it cuts, and an
+// assertion that the policy is complete.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ export interface Bench extends Disposable {
   readonly test: TestHost;
   readonly host: Host;
   readonly driver: ScriptedDriver;
-  /** The network of this host. */
+  /** Requests fail with ECONNREFUSED while `isUp` is false. */
   readonly network: { isUp: boolean };
-  /** A path below the active tree. */
+  /** @returns a path in the active tree */
   tree(path?: string): string;
-  /** A path below the kept release of the active one. */
+  /** @returns a path in the retained copy of the active release */
   kept(name?: string): string;
 }
 
@@ -32,7 +32,7 @@ export const files = (version: number) => ({
   'bin/tool!x': '#!/bin/sh\n',
 });
 
-/** Release 1, then 2: generation 2 is active, generation 1 is whole behind it. */
+/** @returns a host that pulled these releases in order; by default generation 2 is active and 1 is complete */
 export async function bench(
   options: TestHostOptions = {},
   releases: readonly number[] = [1, 2],
@@ -80,14 +80,17 @@ export async function look(host: Host): Promise<readonly DamageFound[]> {
   return found?.damage ?? [];
 }
 
-/** One look of the agent, and what it does about what it finds. */
+/** Runs one round of the scrub without downloads, including the repair. */
 export function lookOnce(host: Host, how: Pick<ScrubOptions, 'contents' | 'repair'>): Promise<ScrubResult> {
   const pace = unboundedPace(signal);
   const exclusive: ScrubOptions['exclusive'] = (job) => job(() => undefined);
   return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });
 }
 
-/** @param download whether the repair may request files from the repository */
+/**
+ * @param download whether the repair may request files from the repository
+ * @returns the result of the repair; undefined if there was nothing to repair
+ */
 export function repair(host: Host, download: 'yes' | 'no' = 'yes'): Promise<RepairEnd | undefined> {
   return repairActive(host, { cycle: 'c-ab', signal, download });
 }
@@ -104,7 +107,7 @@ export interface Damage {
   readonly finds: readonly string[];
 }
 
-/** Fails the test unless the active policy is this version without damage, and staging and journal are gone. */
+/** Asserts that the active policy is this version without damage, and that staging and journal are empty. */
 export function assertWhole({ host, test }: Bench, version: number): void {
   assert.equal(test.read('access/policy.yaml'), `version: ${version}\n`);
   assert.equal(test.read('access/views/a.rpz'), 'a\n');

@@ -1,4 +1,4 @@
-// A host whose bundle has rules and a configuration, with living workers: what the tests of restarts start from.
+// A host with workers and a bundle of rules and a configuration, for tests of restarts.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
@@ -12,14 +12,14 @@ const byConfig = { when: ['rules/**'], restartWhen: ['worker.conf'] };
 export interface Scene {
   readonly test: TestHost;
   readonly driver: LivingDriver;
-  /** Publishes the next release with these versions, pulls, and says what was told. */
+  /** Publishes the next release with these versions and pulls. @returns the result and the notified workers */
   next(
     rules: number,
     conf: number,
   ): Promise<{ exitCode: number; code: string | undefined; notified: string[] }>;
 }
 
-/** @returns a host with an active first release; the driver notifies its workers */
+/** @returns a host with an active first release */
 export async function scene(
   driver: LivingDriver,
   config: Partial<WorkerGroupConfig> = byConfig,

@@ -1,5 +1,5 @@
-// Takes an archive through fetch and stage as a cycle does, in a jail with a sentinel beside it. Owns the
-// directories of one try and the question "did anything outside the jail change?".
+// Runs an archive through fetch and stage as a cycle does, in a jail with sentinel files around it. Asserts that nothing
+// outside the jail changed.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface Jail {
   [Symbol.dispose](): void;
 }
 
-/** A staging directory between things that an escape would touch. */
+/** @returns a staging directory between files that an escape would change */
 export function jail(durableFs: DurableFs = createDurableFs()): Jail {
   const dir = tempDir();
   const staging = dir.join('state', 'staging', 'c-0001');
@@ -34,7 +34,7 @@ export function jail(durableFs: DurableFs = createDurableFs()): Jail {
   return { dir, staging, fs: durableFs, [Symbol.dispose]: () => dir[Symbol.dispose]() };
 }
 
-/** Every path below a directory with type, mode, size, mtime and content, the excluded ones left out. */
+/** @returns a line for each path below `root` with mode, links, mtime and content; paths in `without` are left out */
 export function snapshot(root: string, { without }: { without?: string } = {}): string[] {
   return fs
     .readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -47,16 +47,16 @@ export function snapshot(root: string, { without }: { without?: string } = {}): 
 function describePath(path: string): string {
   const stats = fs.lstatSync(path);
   const content = stats.isFile() ? fs.readFileSync(path, 'hex') : '';
-  // A directory's time moves when its staging child is made; its names are in the list themselves.
+  // The mtime of a directory changes when staging is created; its names are in the list themselves.
   const time = stats.isDirectory() ? '' : stats.mtimeMs;
   return [path, stats.mode.toString(8), stats.nlink, time, content].join(' ');
 }
 
 export interface StageInput {
   readonly tar: Buffer;
-  /** The manifest whose digest is signed. */
+  /** The manifest of the signed digest. */
   readonly manifest: Buffer;
-  /** The packed archive, if it is not simply the tar under Brotli. */
+  /** The packed archive; by default the tar with Brotli. */
   readonly archive?: Buffer;
   readonly limits?: Partial<ArchiveLimits>;
   readonly target?: Partial<SignedTarget>;
@@ -64,7 +64,7 @@ export interface StageInput {
   readonly options?: Partial<Pick<StageBundleOptions, 'mode' | 'groupId' | 'mtimeSeconds' | 'signal'>>;
 }
 
-/** Fetches and stages into `<staging>/tree`. */
+/** Fetches the archive and stages it into `<staging>/tree`. */
 export async function stage({ staging, fs: durableFs }: Jail, input: StageInput): Promise<StagedBundle> {
   const bytes = input.archive ?? pack(input.tar);
   const { target: targetChanges = {}, release = {} } = input;
@@ -83,7 +83,7 @@ export async function stage({ staging, fs: durableFs }: Jail, input: StageInput)
   });
 }
 
-/** Asserts that the archive is refused with this code, and that nothing is left but the archive itself. */
+/** Asserts that staging fails with one of these codes and leaves only the archive. */
 export async function assertRefused(input: StageInput, code: string | readonly string[]): Promise<void> {
   using place = jail();
   const before = snapshot(place.dir.path, { without: place.staging });

@@ -1,4 +1,4 @@
-// Runs a table of named cases, one or more for every step of the cycle, and holds each to the sequence that it spells out.
+// Runs a table of named cases, at least one for each step of the cycle, and compares each with its expected sequence.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { steps } from '../../../src/core/cycle/sync-machine.js';
@@ -6,12 +6,15 @@ import type { Trouble } from '../assert/step-story.js';
 import { type VisibleActions, visibleActions } from './visible-actions.js';
 
 export interface StepCase extends VisibleActions {
-  /** `Killed in flush: a tree is in its place`; the step comes behind the verb. */
+  /** As `Killed in flush: a tree is in its place`: the verb, then the step. */
   readonly name: string;
   readonly trouble: Trouble;
 }
 
-/** @param verb how the names of its cases begin, as `Killed in` */
+/**
+ * Defines a test for each case, and one for the completeness of the table.
+ * @param verb first words of each case name, as `Killed in`
+ */
 export function stepTable(verb: string, cases: readonly StepCase[]): void {
   describe(`${verb} a step`, () => {
     it('has a case for every step of the cycle, and for the way back', () => {

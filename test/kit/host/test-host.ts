@@ -1,5 +1,5 @@
-// A whole host for scenario tests: state, policy and run directories below a temporary one, a repository in
-// memory, scripted workers, and cycles that run in this process. Owns set-up only; assertions are the tests'.
+// A complete host for scenario tests: state, policy and run directories in a temporary directory, a repository in memory, scripted
+// workers, and cycles in this process. It asserts nothing.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
@@ -65,26 +65,26 @@ export interface TestHostOptions {
   readonly observer?: OperationObserver;
   /** Epoch milliseconds at the start; 2026-11-01 by default. */
   readonly nowMs?: number;
-  /** The bootstrap root of another repository than the simulator; `source` then leads there. */
+  /** The bootstrap root of another repository; `source` must then return that repository. */
   readonly bootstrapRoot?: Uint8Array;
-  /** Stands between the client and the simulator. */
+  /** Wraps the source of the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
-  /** Where its directory is made; `memory()` by default: flushes of hundreds of hosts would keep the disk busy. */
+  /** Parent of the temporary directory; `memory()` by default, because flushes of hundreds of hosts load the disk. */
   readonly above?: string;
-  /** What a publisher makes of a delta before it is signed, and what the server then has; none is made without this. */
+  /** How deltas are made and served. Undefined: there are no deltas. */
   readonly deltas?: DeltaMaker;
-  /** Places that the client has in place of the simulator, in their order. */
+  /** Sources that replace the simulator, in order of preference. */
   readonly mirrors?: readonly RepositorySource[];
-  /** How servers answer when contact is asked for; reached by default. */
+  /** Reply of a server to a contact request; reached by default. */
   readonly askServer?: Host['contactServer'];
-  /** What a later Writ knows, in place of this one. */
+  /** Features that the host supports, in place of those of this version: for tests of a later version. */
   readonly features?: readonly string[];
 }
 
 export interface DeltaMaker {
-  /** From so many releases before. */
+  /** Number of base releases; 4 by default. */
   readonly bases?: number;
-  /** In place of the honest one. */
+  /** Makes the signed delta; a correct one by default. */
   readonly make?: (base: PublishedTree, next: PublishedTree) => Buffer;
   readonly serve?: (delta: Buffer) => Buffer | undefined;
 }
@@ -94,27 +94,30 @@ export interface TestHost extends Disposable {
   readonly host: Host;
   readonly clock: FakeClock;
   readonly repository: RepositorySimulator;
-  /** Packs and publishes a release; what is left out of `info` has defaults. */
+  /** Packs and publishes a release; members missing in `info` have defaults. @returns the archive */
   publish(
     bundle: string,
     files: Files,
     info: Partial<ReleaseInfo> & { readonly serial: number },
   ): Promise<Buffer>;
-  /** Runs one cycle; `events` has its story. */
+  /** Runs one cycle. @returns its result and its events */
   sync(options?: {
     readonly force?: 'yes' | 'no';
   }): Promise<CycleEnd & { readonly events: CycleEventLine[] }>;
-  /** As sync, and only the result. */
+  /** As sync, with the result only. */
   pull(options?: { readonly force?: 'yes' | 'no' }): Promise<CycleResult>;
-  /** As pull, by a host that was opened again. */
+  /** As pull, on a reopened host. */
   pullOn(host: Host): Promise<CycleResult>;
-  /** The host as a restart of the agent would open it, on the same directories. */
+  /** @returns the host as the agent opens it after a restart, on the same directories */
   reopen(options?: TestHostOptions): Host;
-  /** Bytes of a file below `policy/current`. */
+  /** @returns the text of a file below `policy/current`; throws ENOENT if it is missing */
   read(path: string): string;
 }
 
-/** @example using test = testHost({ bundles: [{ name: 'access' }] }); */
+/**
+ * @returns a host that has run no cycle
+ * @example using test = testHost({ bundles: [{ name: 'access' }] });
+ */
 export function testHost(options: TestHostOptions = {}): TestHost {
   const dir = tempDir(options.above ?? memory());
   const clock = fakeClock({ nowMs: options.nowMs ?? Date.UTC(2026, 10, 1), mode: 'skip' });
@@ -170,7 +173,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   };
 }
 
-/** @returns what is signed of them; undefined where there are none */
+/** @returns the signed descriptions of the deltas; undefined if there are none */
 function offerDeltas(
   repository: RepositorySimulator,
   {

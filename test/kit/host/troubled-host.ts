@@ -1,5 +1,4 @@
-// A host that says everything it does in a story: its commands, its worker, its disk, its server. Owns how each of them
-// speaks, and how each can be made to fail.
+// A host that writes all its actions to an action log: commands, workers, disk and server. Each of them can be made to fail.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
@@ -14,11 +13,14 @@ import type { TestHostOptions } from './test-host.js';
 export interface StoryWorld {
   readonly story: Story;
   readonly script: string;
-  /** Who is dead outlives the agent. */
+  /** Dead workers; the set survives a restart of the agent. */
   readonly dead: Set<string>;
 }
 
-/** @param when whether the trouble is met already */
+/**
+ * @param when `now`: the trouble occurs in this process run
+ * @returns options for `testHost` that log actions to `world`
+ */
 export function hostOptions(world: StoryWorld, trouble: Trouble, when: 'not yet' | 'now'): TestHostOptions {
   const { story, script } = world;
   const met = when === 'now' ? trouble : {};
@@ -47,7 +49,7 @@ function mannerOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
   return workers === 'restarted' ? { restartWhen: ['policy.yaml'] } : {};
 }
 
-/** Says each verb as it is used: `notify 2`, `restart 2`, and `notify b 2` where there are several. */
+/** Logs each verb when it is used: `notify 2`, `restart 2`, and `notify b 2` if there are several workers. */
 function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): LivingDriver {
   const isSet = trouble.workers === 'rolling' || trouble.workers === 'set';
   const answer = (worker: string) => (generation: number) => {
@@ -80,7 +82,7 @@ function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): 
   };
 }
 
-/** Writes down that it ran, and for which generation; `says/NAME` has its exit code, and whether it is for all. */
+/** The command logs its name and generation. The file NAME in `script` has its exit code, and whether it applies to generation 1. */
 function command(story: Story, script: string, name: string): [string, ...string[]] {
   const generation = name === 'check' || name === 'canary' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
   const verdict = `read code always < ${join(script, name)} 2>/dev/null || exit 0`;

@@ -1,6 +1,5 @@
-// A host whose every visible action is written down in short words, in the order in which it happens, whoever does it:
-// what the server is asked, what commands run, where the link leads, what the worker is told, what status and history
-// say, and the exit code. A step can be made to fail, or the process to die in it.
+// Runs a host and logs each visible action in order: requests to the server, commands, the link, notifications, status, history
+// and the exit code. A step can be made to fail, or the process to be killed in it.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
@@ -17,14 +16,14 @@ import { tempDir } from '../disk/temp-dir.js';
 import { type TestHost, testHost } from './test-host.js';
 import { hostOptions } from './troubled-host.js';
 
-/** What happened in the process that met the trouble, in the start after it, and in the cycle after that. */
+/** Actions of the process run with the trouble, of the next start, and of the cycle after it. */
 export interface VisibleActions {
   readonly interrupted: string;
   readonly restart: string;
   readonly next: string;
 }
 
-/** Runs release 5 into generation 1, then meets the trouble with release 6, starts again, and pulls once more. */
+/** Activates release 5 as generation 1, meets the trouble with release 6, restarts, and pulls once more. */
 export async function visibleActions(trouble: Trouble): Promise<VisibleActions> {
   using dir = tempDir();
   const script = dir.join('says');
@@ -45,7 +44,7 @@ export async function visibleActions(trouble: Trouble): Promise<VisibleActions> 
   const interrupted = first.take();
 
   const second = openStory(story.path);
-  // What was wrong with the server or the disk is over; what is wrong with the release is not.
+  // Faults of the server and of the disk are over; those of the release remain.
   const healed = { refuses: trouble.refuses, workers: trouble.workers } as Trouble;
   const again = test.reopen(hostOptions({ story: second, script, dead }, healed, 'now'));
   await start(again, second);

@@ -1,5 +1,5 @@
-// Builds tars byte by byte, so that a test can write what no honest tool would. Owns blocks and headers, and
-// the signed target that goes with an archive; knows nothing of the code under test but the manifest's form.
+// Builds tar files byte by byte, so that a test can write entries that no correct tool writes, with the signed target of an archive.
+// It shares only the form of manifests with the code under test.
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { type Digest, digestFromHex } from '../../../src/core/names.js';
@@ -19,14 +19,14 @@ export interface EntryFields {
   /** Typeflag, as `0` for a file. */
   readonly type?: string;
   readonly link?: string;
-  /** What the header says of the size; the content's own by default. */
+  /** Size in the header; that of the content by default. */
   readonly size?: number;
-  /** Raw bytes to write into the header before its checksum is made, as `{ at: 124, bytes: ... }`. */
+  /** Raw bytes of the header, set before its checksum, as `{ at: 124, bytes: ... }`. */
   readonly patch?: readonly { readonly at: number; readonly bytes: Buffer }[];
   readonly checksum?: string;
 }
 
-/** One entry: header, content, padding. */
+/** @returns one entry: header, content, padding */
 export function tarEntry(fields: EntryFields): Buffer {
   const content = Buffer.from(fields.content ?? '');
   const header = Buffer.alloc(512);
@@ -52,7 +52,7 @@ function checksum(header: Buffer): number {
   return header.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 0x20 : byte), 0);
 }
 
-/** A PAX header with these records, each with its right length; `raw` replaces the body. */
+/** @returns a PAX header with these records and their correct lengths; `raw` replaces the body */
 export function paxEntry(
   records: readonly (readonly [string, string | Buffer])[],
   { raw }: { raw?: Buffer } = {},
@@ -87,33 +87,33 @@ export function manifestFile({ path, content, executable = false }: BundleFile):
   return { path, sizeBytes: bytes.length, digest: sha256(bytes), executable };
 }
 
-/** The manifest of these files, canonical, as bytes. */
+/** @returns the canonical manifest of these files as bytes */
 export function manifestOf(files: readonly BundleFile[]): Buffer {
   return encodeManifest({ files: files.map(manifestFile) });
 }
 
-/** An honest entry of a file: with a PAX path where the old header has no room. */
+/** @returns a correct entry of a file, with a PAX path if the name is too long for the header */
 export function fileEntry({ path, content, executable = false }: BundleFile): Buffer {
   const entry = tarEntry({ path, content, mode: executable ? 0o755 : 0o644 });
   return Buffer.byteLength(path) > 100 ? Buffer.concat([paxEntry([['path', path]]), entry]) : entry;
 }
 
-/** An honest tar: manifest, files sorted by the bytes of their paths, end. */
+/** @returns a correct tar: manifest, files sorted by the bytes of their paths, end */
 export function bundleTar(files: readonly BundleFile[]): Buffer {
   const sorted = [...files].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
   const manifest = tarEntry({ path: manifestName, content: manifestOf(files) });
   return Buffer.concat([manifest, ...sorted.map(fileEntry), endOfArchive]);
 }
 
-/** Brotli as a publisher packs, only faster. */
+/** @returns the tar with Brotli at a faster level than a publisher's */
 export function pack(tar: Buffer): Buffer {
   return brotliCompressSync(tar, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
 }
 
 /**
- * The signed target of an archive.
- * @param archive the packed bytes that digest and length are of
- * @param manifest the bytes whose digest is signed
+ * @param archive the packed bytes of the listed digest and length
+ * @param manifest the bytes of the signed digest
+ * @returns the signed target of an archive
  */
 export function signedTarget(
   archive: Uint8Array,

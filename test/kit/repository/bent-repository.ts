@@ -1,5 +1,5 @@
-// A signed repository as loose values, one version after an honest one, that a seeded generator bends before it is
-// signed, after it was signed, or as text and bytes. Owns what can be bent and how; who accepts it is the test's.
+// A signed repository as plain values, one version after a correct one. A seeded generator changes it before or after its signatures, or
+// as text and bytes. The test compares the clients.
 import { createHash } from 'node:crypto';
 import type { Seeded } from '../assert/seeded.js';
 import { type ForeignKey, foreignKey } from '../trust/tuf-js-repository.js';
@@ -8,7 +8,7 @@ import { dayMs, isoTime, type Loose } from './simulated-metadata.js';
 export const bentRoles = ['root', 'timestamp', 'snapshot', 'targets', 'team', 'sub'] as const;
 export type BentRole = (typeof bentRoles)[number];
 
-/** Paths to look for: listed by targets, by each delegated role, and by nobody. */
+/** Paths to search: listed by targets, by each delegated role, and by no role. */
 export const lookedUp: readonly string[] = [
   'dns/stable.tar.br',
   'sub/x',
@@ -21,16 +21,16 @@ export interface Bent {
   readonly nowMs: number;
   readonly consistent: boolean;
   readonly pinned: boolean;
-  /** The signed parts. */
+  /** The signed parts by role. */
   readonly signed: Record<BentRole, Loose>;
   readonly signers: Record<BentRole, ForeignKey[]>;
-  /** Change the envelope after signing. */
+  /** Changes of the envelope after signing. */
   readonly envelope: Partial<Record<BentRole, (envelope: Loose) => void>>;
-  /** Change the text after that. */
+  /** Changes of the text after those of the envelope. */
   readonly text: Partial<Record<BentRole, (bytes: Buffer) => Buffer>>;
-  /** What a pinned entry says of the file that it names, in place of SHA-256. */
+  /** Digest algorithms of pinned entries, in place of SHA-256. */
   digests?: (bytes: Buffer) => Record<string, string>;
-  /** What was done, in words, for the message of a failing case. */
+  /** Description of the changes, for the message of a failing test. */
   readonly done: string[];
 }
 
@@ -52,7 +52,7 @@ export interface HonestOptions {
   readonly pinned: boolean;
 }
 
-/** A repository without any fault. */
+/** @returns a repository without a fault */
 export function honest({ nowMs, version, consistent, pinned }: HonestOptions): Bent {
   const expires = isoTime(nowMs + 30 * dayMs);
   const base = (type: string) => ({ _type: type, spec_version: '1.0.31', version, expires });
@@ -120,7 +120,7 @@ function target(text: string): Loose {
   return { length: text.length, hashes: { sha256: digest(text) }, custom: { note: text } };
 }
 
-/** @returns what is served, by path; files are named by the version that was meant */
+/** @returns the served files by path; their names have the intended version */
 export function render(bent: Bent, version: number): Map<string, Buffer> {
   const files = new Map<string, Buffer>();
   const place = (role: BentRole): Buffer => {
@@ -130,7 +130,7 @@ export function render(bent: Bent, version: number): Map<string, Buffer> {
     return bytes;
   };
   const describe = (meta: Loose, bytes: Buffer): void => {
-    // Where the entry itself was bent, it stays bent.
+    // A changed entry is left as it is.
     if (!bent.pinned || meta === null || typeof meta !== 'object' || 'bent' in meta) return;
     if (!('length' in meta)) meta.length = bytes.length;
     if (!('hashes' in meta)) meta.hashes = bent.digests?.(bytes) ?? { sha256: digest(bytes) };
@@ -153,7 +153,7 @@ function sealed(bent: Bent, role: BentRole): Buffer {
   return bent.text[role]?.(text) ?? text;
 }
 
-/** OLPC canonical JSON of anything, floats too: a bent file is signed over what its publisher meant. */
+/** @returns OLPC canonical JSON of any value, including floats, because a changed file is signed in the form its publisher meant */
 function canonical(value: Loose): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`;
@@ -162,12 +162,12 @@ function canonical(value: Loose): string {
   return `{${names.map((name) => `${canonical(name)}:${canonical(value[name])}`).join(',')}}`;
 }
 
-/** @returns the key with its id made of what it says now */
+/** @returns the key id computed from the current members of the key */
 export function keyIdOf(value: Loose): string {
   return digest(canonical(value));
 }
 
-/** Values that may stand where another one is meant. */
+/** Values that replace another value. */
 const odd: readonly Loose[] = [
   null,
   true,
@@ -209,7 +209,7 @@ function placesIn(value: Loose, path: string, into: Place[] = []): Place[] {
   return into;
 }
 
-/** One change at any place of a signed part: another value, none, twice, elsewhere, under another name. */
+/** Changes one place of a signed part: another value, none, a copy, another place, another name. */
 export function bendAnywhere(bent: Bent, random: Seeded): void {
   const role = random.pick(bentRoles);
   const { parent, name, path } = random.pick(placesIn(bent.signed[role], role));
@@ -241,7 +241,7 @@ export function bendAnywhere(bent: Bent, random: Seeded): void {
   }
 }
 
-/** Who signs: one less, a stranger, twice, nothing, garbage beside. */
+/** Changes the signers: one less, an unknown key, a repeated one, none, or additional garbage. */
 export function bendSignatures(bent: Bent, random: Seeded): void {
   const role = random.pick(bentRoles);
   const acts: Readonly<Record<string, () => void>> = {
@@ -285,7 +285,7 @@ export function bendSignatures(bent: Bent, random: Seeded): void {
   bent.done.push(`${role}: ${words}`);
 }
 
-/** The text of a file, after it was signed. */
+/** Changes the text of a file after it was signed. */
 export function bendText(bent: Bent, random: Seeded): void {
   const role = random.pick(bentRoles);
   const seed = random.int(1 << 30);

@@ -1,5 +1,5 @@
-// People with keys of their own around one repository: what the tests of root ceremonies start from. Keys are files in
-// the directory of the sample repository, and further ones made here.
+// Key holders of one repository, for tests of root ceremonies. Their keys are files in the directory of the sample repository, or are
+// made here.
 import * as fs from 'node:fs';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
@@ -19,7 +19,7 @@ import type { SampleRepository } from './sample-repository.js';
 
 export const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
 
-/** @returns the public part of a new key; its secret lies in `folder` as NAME.key */
+/** @returns the public part of a new key; its secret part is in `folder` as NAME.key */
 export function newKey(dir: TempDir, name: string, folder = 'keys'): PublicKey {
   makeKey({ path: dir.join(folder, `${name}.key`), name, durableFs: createDurableFs() });
   return readPublicKey(dir.join(folder, `${name}.pub`));
@@ -41,7 +41,10 @@ export function proposal(
   });
 }
 
-/** @param files names of key files in the repository's keys, as `root-1.key`. @returns the file as it comes back by mail */
+/**
+ * @param files names of key files in the repository's keys, as `root-1.key`
+ * @returns the signed proposal as its key holder returns it
+ */
 export async function signedBy(
   repository: SampleRepository,
   trusted: TrustedProposal,
@@ -53,7 +56,7 @@ export async function signedBy(
   return parseProposal(encodeProposal(signed.proposal));
 }
 
-/** Commits the proposal with the keys of the sample repository; does not wait for its lock. */
+/** Commits the proposal with the keys of the sample repository. Does not wait for its lock. */
 export function commit(
   repository: SampleRepository,
   signed: Proposal,
@@ -71,12 +74,12 @@ export function commit(
   });
 }
 
-/** @returns the directory as one of unencrypted keys */
+/** @returns a directory of unencrypted keys */
 export function keysAt(path: string): KeyDirectory {
   return { path, passphrases: noPassphrases };
 }
 
-/** @returns version of the newest root in the repository */
+/** @returns versions of the root files in the repository */
 export function rootVersions(repository: SampleRepository): number[] {
   return fs
     .readdirSync(`${repository.directory}/metadata`)

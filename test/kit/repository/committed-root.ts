@@ -1,4 +1,4 @@
-// A change of the root that is signed and ready, and the repository behind it: what the tests of a commit start from.
+// A signed change of the root and its repository, for tests of a commit.
 import * as fs from 'node:fs';
 import type { Proposal } from '../../../src/publisher/root/proposal-file.js';
 import type { RootChange } from '../../../src/publisher/root/root-change.js';
@@ -12,7 +12,7 @@ import type { SampleRepository } from './sample-repository.js';
 export const dayMs = 86_400_000;
 export const both = ['root-1.key', 'root-2.key'];
 
-/** A host that keeps what it trusts from one refresh to the next. */
+/** @returns a client that keeps its trust between refreshes */
 export function hostOf(repository: SampleRepository): RepositoryClient {
   const { url, clock, rootPath } = repository;
   const source = openRepositorySource(url, { clock, version: 'test' });

@@ -1,4 +1,4 @@
-// A repository of our own publisher with a team that signs its own bundles, by keys that the publisher has not.
+// A repository with a team that signs its own bundles, with keys that the publisher does not have.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
@@ -15,12 +15,12 @@ import { changeOptions, type SampleRepository, sampleRepository } from './sample
 
 export interface Team {
   readonly role: string;
-  /** The team's directory of keys: its own key, and nothing of the repository's. */
+  /** Directory of the team's own key, without keys of the repository. */
   readonly keys: string;
   readonly publicKey: PublicKey;
 }
 
-/** @returns a team with a new key; nothing is delegated yet */
+/** @returns a team with a new key, to which nothing is delegated yet */
 export function makeTeam(dir: TempDir, role: string, name = role): Team {
   const keys = dir.join(`team-${name}`);
   fs.mkdirSync(keys);
@@ -31,7 +31,7 @@ export function makeTeam(dir: TempDir, role: string, name = role): Team {
 
 type Change = NonNullable<DelegationRequest['change']>;
 
-/** Delegates `dns-*` to the team unless told otherwise. */
+/** Delegates to the team; `dns-*` by default. */
 export function delegateTo(
   repository: SampleRepository,
   { role, publicKey }: Team,
@@ -50,11 +50,11 @@ export function delegateTo(
 
 export interface DelegatedRepository {
   readonly repository: SampleRepository;
-  /** `dns-team`, which signs `dns-*`. */
+  /** The team `dns-team`, which signs `dns-*`. */
   readonly team: Team;
 }
 
-/** A new repository that delegates to a team, which has signed nothing yet. */
+/** @returns a new repository that delegates to a team, which has signed nothing */
 export async function delegatedRepository(dir: TempDir): Promise<DelegatedRepository> {
   const repository = sampleRepository(dir);
   const team = makeTeam(dir, 'dns-team');
@@ -62,7 +62,7 @@ export async function delegatedRepository(dir: TempDir): Promise<DelegatedReposi
   return { repository, team };
 }
 
-/** As delegatedRepository, with serial 1 of `dns-edge` that the team has signed and hosts see. */
+/** @returns as delegatedRepository, with serial 1 of `dns-edge` that the team signed and that hosts find */
 export async function publishedByTeam(dir: TempDir): Promise<DelegatedRepository> {
   const { repository, team } = await delegatedRepository(dir);
   await repository.publish({ file: 'one' }, { keys: team.keys });
@@ -70,7 +70,7 @@ export async function publishedByTeam(dir: TempDir): Promise<DelegatedRepository
   return { repository, team };
 }
 
-/** The team's `writ sign --role`. */
+/** Signs the team's role as `writ sign --role` does. */
 export function signByTeam(repository: SampleRepository, { role, keys }: Team): Promise<ResignRoleResult> {
   return resignRole(role, changeOptions(repository, { keys }));
 }

@@ -1,4 +1,4 @@
-// A repository of teams as its state shows it.
+// The state of a repository with teams.
 import { liveReleasesOf } from '../../../src/publisher/repository/listing.js';
 import { layoutOf } from '../../../src/publisher/repository/repository-layout.js';
 import {
@@ -14,7 +14,7 @@ export function stateOf(repository: SampleRepository): RepositoryState {
   return readRepositoryState(layoutOf(repository.directory));
 }
 
-/** What hosts find: `bundle serial role`. */
+/** @returns the releases that hosts find, as `bundle serial role` */
 export function live(repository: SampleRepository): string[] {
   return liveReleasesOf(stateOf(repository)).map(
     ({ role, release }) => `${release.bundle} ${release.serial} ${role}`,

@@ -1,5 +1,5 @@
-// Key pairs of every type that metadata may list, made and used by node:crypto alone. Shares no code with the
-// publisher, so that a fault of one is not hidden by the same fault of the other.
+// Key pairs of each type that metadata may list, with node:crypto alone. Shares no code with the publisher, so that a fault
+// of one does not hide the same fault of the other.
 import {
   createHash,
   createPrivateKey,
@@ -12,7 +12,7 @@ import {
 
 export type KeyType = 'ed25519' | 'ecdsa' | 'rsa';
 
-/** What metadata says of a key beside its value. */
+/** Type and scheme of a key in metadata. */
 export const keyKinds: Readonly<Record<KeyType, { readonly keytype: string; readonly scheme: string }>> = {
   ed25519: { keytype: 'ed25519', scheme: 'ed25519' },
   ecdsa: { keytype: 'ecdsa', scheme: 'ecdsa-sha2-nistp256' },
@@ -24,7 +24,7 @@ export interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** A new one; RSA takes a tenth of a second: use it where the type is what is tested. */
+/** @returns a new key pair. RSA takes 100 ms: use it only for tests of the type. */
 export function makeKeyPair(type: KeyType): KeyPair {
   switch (type) {
     case 'ed25519':
@@ -38,17 +38,17 @@ export function makeKeyPair(type: KeyType): KeyPair {
   }
 }
 
-/** PKCS #8 of an Ed25519 key up to its seed (RFC 8410). */
+/** DER prefix before the seed of an Ed25519 key in PKCS #8 (RFC 8410). */
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** An Ed25519 pair that is the same one in every run. */
+/** @returns the Ed25519 pair of this seed, equal in each run */
 export function seededKeyPair(seed: string): KeyPair {
   const der = Buffer.concat([ed25519Prefix, createHash('sha256').update(seed).digest()]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   return { privateKey, publicKey: createPublicKey(privateKey) };
 }
 
-/** The public key as metadata writes it: 32 bytes in hex for Ed25519, else PEM. */
+/** @returns the public key as metadata writes it: 32 bytes in hex for Ed25519, otherwise PEM */
 export function publicText(type: KeyType, publicKey: KeyObject): string {
   if (type !== 'ed25519') return publicKey.export({ type: 'spki', format: 'pem' }).toString();
   return publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex');

@@ -1,5 +1,5 @@
-// Signed manifests that cost far more to read than to send: each shape bare, and with so much noise behind it that
-// the ratio of its archive is honest. Owns the corpus and the code that each must be refused with.
+// Signed manifests that cost far more to read than to send. Each has two forms: bare, and with so much noise that the compression ratio
+// of its archive is allowed. With the expected error codes.
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { ErrorCode } from '../../../src/core/error-codes.js';
 import { manifestName } from '../../../src/core/release/manifest.js';
@@ -10,21 +10,21 @@ export interface ManifestBomb {
   readonly name: string;
   readonly code: ErrorCode;
   readonly archive: Buffer;
-  /** The bytes whose digest is signed. */
+  /** The bytes of the signed digest. */
   readonly manifest: Buffer;
-  /** What the metadata says of its length; its own by default. */
+  /** The length in the metadata; the real one by default. */
   readonly manifestLength?: number;
 }
 
 const maxBytes = 64_000_000;
 const digest = 'a'.repeat(64);
 
-/** One row of a manifest in its canonical form. */
+/** @returns a file entry of a manifest in canonical form */
 export function row(path: string, size: number | string = 0): string {
   return `{"executable":false,"path":"${path}","sha256":"${digest}","size":${size}}`;
 }
 
-/** @param bytes about how long the manifest is to be */
+/** @param bytes approximate length of the manifest */
 const shapes: Readonly<Record<string, { readonly code: ErrorCode; readonly of: (bytes: number) => string }>> =
   {
     objects: {
@@ -49,13 +49,13 @@ const shapes: Readonly<Record<string, { readonly code: ErrorCode; readonly of: (
       code: 'ARCHIVE_LIMIT',
       of: (bytes) => rowsOf(bytes, (n) => `f${padded(n)}`),
     },
-    // Whole rows, each in a directory of its own: what is remembered of a path must not be its length again and again.
+    // Each entry is in its own directory, so that the memory for a path must not grow with its length.
     directories: {
       code: 'MANIFEST_MISMATCH',
       of: (bytes) =>
         rowsOf(bytes, (n) => `${'d'.repeat(240)}/${'e'.repeat(240)}/${'f'.repeat(240)}/${padded(n)}/g`),
     },
-    // One letter that folds to eighteen.
+    // One letter with a case folding of eighteen bytes.
     'folded names': {
       code: 'MANIFEST_MALFORMED',
       of: (bytes) => rowsOf(bytes, (n) => `${'\ufdfa'.repeat(80)}${padded(n)}`),
@@ -80,13 +80,13 @@ function numbered(bytes: number, of: (n: number) => string): string {
 }
 
 export interface BombOptions {
-  /** About how long a manifest is; as long as one may be by default. */
+  /** Approximate length of a manifest in bytes; the maximum by default. */
   readonly bytes?: number;
-  /** How an entry is written; the publisher's reader knows one form alone. */
+  /** Writes an entry; in the canonical form by default. */
   readonly entry?: (path: string, content: Buffer) => Buffer;
 }
 
-/** @returns each shape twice: refused by its ratio, and by its parser */
+/** @returns each shape twice: rejected for its ratio, and by its parser */
 export function* manifestBombs({
   bytes = maxBytes,
   entry = plainEntry,

@@ -1,29 +1,29 @@
-// A repository client that has one archive in memory, and ends or spoils each transfer as the test says.
+// A repository client with one archive in memory, which ends or corrupts each transfer as a test defines.
 import type { OpenTransfer, SeenVersion, TransferStart } from '../../../src/trust/download.js';
 import type { RepositoryClient } from '../../../src/trust/repository-client.js';
 
 export interface Transfer {
   /** Bytes of this transfer before it ends; all by default. */
   readonly bytes?: number;
-  /** Thrown at its end; without one it just ends. */
+  /** Thrown at the end; without it the transfer ends normally. */
   readonly error?: Error;
-  /** Which version it says to send. */
+  /** The version that it reports. */
   readonly seen?: SeenVersion;
-  /** `start`: it begins there, whatever was asked for. */
+  /** `start`: it begins at byte 0, whatever offset was requested. */
   readonly begins?: 'start';
 }
 
 export interface MemorySource extends Pick<RepositoryClient, 'download'> {
-  /** The offset of every transfer so far. */
+  /** The offset of each transfer so far. */
   readonly offsets: readonly number[];
-  /** What each was asked with. */
+  /** The arguments of each transfer so far. */
   readonly starts: readonly TransferStart[];
   readonly open: OpenTransfer;
 }
 
 /**
- * @param archive what the server has
- * @param transfers one a call; after the last, transfers are whole
+ * @param archive the complete content
+ * @param transfers one for each call; later transfers are complete
  */
 export function memorySource(archive: Buffer, transfers: readonly Transfer[] = []): MemorySource {
   const offsets: number[] = [];

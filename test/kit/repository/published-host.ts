@@ -1,5 +1,5 @@
-// A host in this process that follows a repository of our own publisher on disk: what a publisher's command does is
-// seen where it matters. The host can be sent away, and be served an older copy of the repository.
+// A host in this process that follows a publisher's repository on disk, to test commands of a publisher by their effect on a host. The
+// host can be offline, or be served an older copy of the repository.
 import * as fs from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
@@ -12,11 +12,11 @@ import { type SampleRepository, sampleRepository } from './sample-repository.js'
 export interface PublishedHost extends Disposable {
   readonly repository: SampleRepository;
   readonly host: TestHost;
-  /** Of the publisher; the host has its own, which starts at the same time. */
+  /** Clock of the publisher; the clock of the host is another one that starts at the same time. */
   readonly clock: FakeClock;
-  /** Keeps the repository as it is now, for `serveCopy`. */
+  /** Copies the current repository for `serveCopy`. */
   keepCopy(name: string): void;
-  /** From now on the host is served the copy, as by an attacker with an old mirror. */
+  /** Serves the copy from now on, as an attacker with an old mirror does. */
   serveCopy(name: string): void;
   serveRepository(): void;
 }

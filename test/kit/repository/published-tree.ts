@@ -1,4 +1,4 @@
-// Two trees to publish, and a repository as a host sees it: what the tests of publishing start from.
+// Two trees to publish, and the view of a host, for tests of publishing.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -16,7 +16,7 @@ function clientOf(repository: SampleRepository): RepositoryClient {
   return openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
 }
 
-/** What a new host sees: verified from the first root, archive included. */
+/** @returns the release that a new host finds, verified from the first root, with its archive */
 export async function seenByHost(repository: SampleRepository, bundle = 'dns-edge', channel = 'stable') {
   const client = clientOf(repository);
   const { roles, signedAtMs } = await client.refresh();

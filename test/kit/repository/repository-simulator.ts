@@ -1,5 +1,5 @@
-// A TUF repository in memory that a test can bend: change any role, sign with any keys, delegate, spoil or withhold
-// any file, and look at the requests. Owns the state and the order of writing; shares no code with the publisher.
+// A TUF repository in memory for attacks: a test changes any role, signs with any keys, delegates, corrupts or removes files, and reads
+// the requests. It shares no code with the publisher.
 import { targetPath } from '../../../src/core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../../src/core/release/release.js';
 import type {
@@ -27,7 +27,7 @@ export { makeKey, type SimulatedKey, signWith } from './simulated-keys.js';
 export { encodeEnvelope, isoTime, type Loose } from './simulated-metadata.js';
 
 export interface SimulatorOptions {
-  /** Epoch milliseconds of the simulated publisher; lives are counted from it. */
+  /** Epoch milliseconds of the simulated publisher; validity periods begin at this time. */
   readonly nowMs: number;
   readonly consistent?: boolean | 'absent';
 }
@@ -52,9 +52,9 @@ export interface AddedTarget {
  * repository.alter('snapshot', (signed) => (signed.version = 1)); // what is served, not the state
  */
 export class RepositorySimulator {
-  /** What is served, by percent-encoded path. */
+  /** Served files by percent-encoded path. */
   readonly files = new Map<string, Buffer>();
-  /** `GET path`, with ` if-none-match` where conditional, in order. */
+  /** Requests in order as `GET path`, with ` if-none-match` if conditional. */
   readonly requests: string[] = [];
   readonly keys: Record<TopLevelRole, SimulatedKey[]>;
   readonly root: Loose;
@@ -63,13 +63,13 @@ export class RepositorySimulator {
   readonly targets: Loose;
   /** Delegated roles by name, in order of their first delegation. */
   readonly delegated = new Map<string, SimulatedRole>();
-  /** Who really signs a role, where it is not all keys of the role. */
+  /** Keys that sign a role, if they are not the keys of the role. */
   readonly signers = new Map<string, readonly SimulatedKey[]>();
-  /** Put behind the signatures of a role. */
+  /** Signatures appended to those of a role. */
   readonly extraSignatures = new Map<string, readonly MetadataSignature[]>();
-  /** Hashes and lengths in timestamp and snapshot; off by default as in most repositories. */
+  /** Whether timestamp and snapshot have digests and lengths; off by default as in most repositories. */
   pinned = false;
-  /** Of the pinned hashes. */
+  /** Algorithms of those digests. */
   digests: readonly string[] = ['sha256'];
   #nowMs: number;
 
@@ -100,7 +100,7 @@ export class RepositorySimulator {
     return this.file('1.root.json');
   }
 
-  /** A served metadata file. */
+  /** @returns the bytes of a served metadata file */
   file(name: string): Buffer {
     const bytes = this.files.get(metadata(name));
     if (bytes === undefined) throw new Error(`the simulator has no ${name}`);
@@ -115,18 +115,18 @@ export class RepositorySimulator {
     if (!this.files.delete(metadata(name))) throw new Error(`the simulator has no ${name}`);
   }
 
-  /** The name under which the present version of a role is served. */
+  /** @returns the served name of the current version of a role */
   nameOf(role: string): string {
     const versioned = role === 'root' || (role !== 'timestamp' && this.root.consistent_snapshot === true);
     return versioned ? `${this.signedOf(role).version}.${role}.json` : `${role}.json`;
   }
 
-  /** The state of a role, top-level or delegated, as it will be signed. */
+  /** @returns the state of a role, top-level or delegated, before its signatures */
   signedOf(role: string): Loose {
     return isTopLevel(role) ? this[role] : this.#delegatedRole(role).signed;
   }
 
-  /** Time passes for the publisher: later files are signed, and end, later. */
+  /** Advances the publisher's time, from which later files are signed. */
   moveTime(byMs: number): void {
     this.#nowMs += byMs;
     this.timestamp.writ = { signedAt: isoTime(this.#nowMs) };
@@ -134,27 +134,27 @@ export class RepositorySimulator {
     this.snapshot.expires = isoTime(this.#nowMs + 30 * dayMs);
   }
 
-  /** Puts the role's present keys into the root that will be written next. */
+  /** Lists the role's current keys in the next root. */
   listKeys(role: TopLevelRole, threshold: number): void {
     for (const { id, key } of this.keys[role]) this.root.keys[id] = key;
     const roleKeys: RoleKeys = { keyids: this.keys[role].map(({ id }) => id), threshold };
     this.root.roles[role] = roleKeys;
   }
 
-  /** Gives a role other keys and another threshold in the root that will be written next. */
+  /** Sets other keys and another threshold of a role in the next root. */
   setKeys(role: TopLevelRole, keys: readonly SimulatedKey[], threshold: number): void {
     this.keys[role] = [...keys];
     this.listKeys(role, threshold);
   }
 
-  /** Gives a role new keys of the same types, and writes the next root. */
+  /** Replaces the keys of a role by new ones of the same types, and writes the next root. */
   rotate(role: TopLevelRole): void {
     const outgoing = this.keys.root;
     this.setKeys(role, this.keys[role].map(makeSuccessor), this.root.roles[role].threshold);
     this.bumpRoot(role === 'root' ? [...outgoing, ...this.keys.root] : outgoing);
   }
 
-  /** Writes the next root; signed by the present root keys unless told otherwise. */
+  /** Writes the next root; signed by the current root keys by default. */
   bumpRoot(signers?: readonly SimulatedKey[]): void {
     this.root.version += 1;
     this.writeRoot(signers);
@@ -164,7 +164,7 @@ export class RepositorySimulator {
     this.serve(`${this.root.version}.root.json`, encodeEnvelope(signWith(signers, this.root), this.root));
   }
 
-  /** Writes targets and delegated roles as they are now, and all that names them. */
+  /** Writes the current targets and delegated roles, and all files that list them. */
   writeTargets(): void {
     for (const role of [...this.delegated.keys(), 'targets']) {
       const bytes = this.seal(role);
@@ -185,7 +185,7 @@ export class RepositorySimulator {
     this.serve('timestamp.json', this.seal('timestamp'));
   }
 
-  /** A new version of timestamp alone, as the server's re-signing makes it. */
+  /** Writes a new version of timestamp only, as the server's re-signing does. */
   bumpTimestamp(): void {
     this.timestamp.version += 1;
     this.writeTimestamp();
@@ -197,7 +197,7 @@ export class RepositorySimulator {
     this.writeSnapshot();
   }
 
-  /** A publish: targets, snapshot and timestamp each one version on; delegated roles at the version they have. */
+  /** Publishes: targets, snapshot and timestamp get the next version; delegated roles keep theirs. */
   publish(): void {
     this.targets.version += 1;
     this.snapshot.version += 1;
@@ -205,7 +205,7 @@ export class RepositorySimulator {
     this.writeTargets();
   }
 
-  /** Lets `delegator` list a role, which is made with one new key if it is not there yet. */
+  /** Lists a role in `delegator`; a missing role is made with one new key. */
   delegate(delegator: string, delegation: Delegation): SimulatedRole {
     const known = this.delegated.get(delegation.name);
     const keys = delegation.keys ?? known?.keys ?? makeKeys(1);
@@ -216,7 +216,7 @@ export class RepositorySimulator {
     return role;
   }
 
-  /** Lists a target, and serves it under every name that a client may ask for; publish() makes it known. */
+  /** Lists a target, and serves it under each name that a client may request. publish() makes it known. */
   addTarget(path: string, bytes: Buffer, target: AddedTarget = {}): void {
     const { listedBy = 'targets', digests = ['sha256'], custom } = target;
     const hashes = digestsOf(bytes, digests);
@@ -234,7 +234,7 @@ export class RepositorySimulator {
     }
   }
 
-  /** Publishes an archive under a bundle and channel, with all that Writ signs about it. */
+  /** Publishes an archive under a bundle and channel, with all signed members. */
   publishRelease(
     release: Partial<ReleaseInfo> & Pick<ReleaseInfo, 'bundle' | 'channel'>,
     archive: Buffer,
@@ -244,7 +244,7 @@ export class RepositorySimulator {
     this.publish();
   }
 
-  /** As publishRelease, before publish(). */
+  /** As publishRelease, without publish(). */
   addRelease(
     release: Partial<ReleaseInfo> & Pick<ReleaseInfo, 'bundle' | 'channel'>,
     archive: Buffer,
@@ -263,7 +263,7 @@ export class RepositorySimulator {
     this.addTarget(targetPath(info.bundle, info.channel), archive, { custom, ...target });
   }
 
-  /** Serves a changed copy of a role under its present name, signed like the role itself; the state stays. */
+  /** Serves a changed copy of a role under its current name, signed like the role; the state is unchanged. */
   alter(role: string, change: (signed: Loose) => void): void {
     const signed = structuredClone(this.signedOf(role));
     const name = this.nameOf(role);
@@ -290,7 +290,7 @@ export class RepositorySimulator {
     return this.requests.splice(0);
   }
 
-  /** A source that serves the present files. */
+  /** @returns a source that serves the current files */
   source(): RepositorySource {
     return simulatedSource(this.files, this.requests);
   }

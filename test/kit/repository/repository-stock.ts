@@ -1,10 +1,10 @@
-// Repositories that were made once and are written again elsewhere: to make keys and to sign takes long, and few tests
-// care whose keys they are. Keeps bytes and modes in memory; who cares, asks for a repository of its own.
+// Copies of repositories that were made once, because making keys and signing takes long. Bytes and modes are in memory. A test that
+// needs its own keys makes its own repository.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { InitResult } from '../../../src/publisher/root/init-repository.js';
 
-/** Where a repository and its keys are. */
+/** Directories of a repository and its keys. */
 export interface Places {
   readonly directory: string;
   readonly keys: string;
@@ -13,7 +13,7 @@ export interface Places {
 interface KeptFile {
   readonly path: string;
   readonly mode: number;
-  /** Absent for a directory. */
+  /** Undefined for a directory. */
   readonly bytes?: Buffer;
 }
 
@@ -23,12 +23,12 @@ interface Kept {
   readonly files: Readonly<Record<keyof Places, readonly KeptFile[]>>;
 }
 
-/** @returns makes what has no copy yet; the same `name` stands for the same repository */
+/** @returns a function that copies a repository, and makes it at the first use; `name` identifies the repository */
 export function repositoryStock() {
   const stock = new Map<string, Kept>();
   return (name: string, places: Places, make: () => InitResult): InitResult => {
     const kept = stock.get(name);
-    // What is there already is for the publisher to refuse.
+    // Existing files are left, because the publisher must refuse them.
     if (kept === undefined || fs.existsSync(places.directory) || fs.existsSync(places.keys)) {
       const init = make();
       stock.set(name, {
@@ -63,7 +63,7 @@ function write(root: string, files: readonly KeptFile[]): void {
   }
 }
 
-/** The paths in it are those of the first repository. */
+/** Replaces the paths of the first repository. */
 function moved({ places: from, init }: Kept, to: Places): InitResult {
   const path = (one: string): string =>
     one.startsWith(`${from.keys}/`)

@@ -1,4 +1,4 @@
-// A signed repository in a temporary directory, made by the publisher itself, with keys that need no passphrase.
+// A signed repository in a temporary directory, made by the publisher, with keys that need no passphrase.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -28,13 +28,13 @@ export interface SampleRepository {
   readonly keys: string;
   /** `file:///...` */
   readonly url: string;
-  /** The bootstrap root for hosts. */
+  /** Path of the bootstrap root for hosts. */
   readonly rootPath: string;
   readonly clock: Clock;
   readonly init: InitResult;
-  /** Publishes these files (see writeTree) as `dns-edge` on `stable` unless told otherwise. */
+  /** Publishes these files (see writeTree); as `dns-edge` on `stable` by default. */
   publish(files: SampleFiles, options?: SamplePublishOptions): Promise<PublishResult>;
-  /** Signs the online roles again. */
+  /** Re-signs the online roles. */
   refresh(roles?: readonly OnlineRole[]): Promise<ResignResult>;
 }
 
@@ -50,9 +50,9 @@ export interface SamplePublishOptions {
   readonly deltas?: number;
   readonly requires?: readonly string[];
   readonly fixes?: number;
-  /** Left out: no bounds. */
+  /** Undefined: no bounds. */
   readonly change?: BoundedChange;
-  /** Another directory of keys, as one without the online keys. */
+  /** Another directory of keys, for example without the online keys. */
   readonly keys?: string;
   readonly durableFs?: DurableFs;
   readonly limits?: ArchiveLimits;
@@ -60,17 +60,17 @@ export interface SamplePublishOptions {
 }
 
 export interface SampleRepositoryOptions {
-  /** A fake clock of 2026-11-01 by default; give the real one where real processes look at expiry. */
+  /** A fake clock of 2026-11-01 by default. Tests with real processes that check expiry need the real clock. */
   readonly clock?: Clock;
   readonly lives?: Partial<ValidityPeriods>;
   readonly rootKeys?: number;
   readonly rootThreshold?: number;
-  /** `own`: no other repository has them. By default a process makes them once for all that are alike. */
+  /** `own`: no other repository has these keys. By default a process makes them once for all equal repositories. */
   readonly signers?: 'own';
 }
 
 const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
-/** What the commands that change targets are given. */
+/** @returns the options of commands that change targets */
 export function changeOptions(
   repository: SampleRepository,
   given: { readonly keys?: string; readonly durableFs?: DurableFs } = {},
@@ -86,7 +86,7 @@ export function changeOptions(
   };
 }
 
-/** @returns a directory with some of the repository's keys */
+/** @returns a directory with these keys of the repository */
 export function someKeys(dir: TempDir, repository: SampleRepository, ...names: readonly string[]): string {
   const path = dir.join(`keys-${names.join('-')}`);
   fs.mkdirSync(path, { recursive: true });
@@ -98,7 +98,7 @@ export const noReport: WorkReport = { begin: () => undefined, progress: () => un
 
 const stock = repositoryStock();
 
-/** Its keys cost the most: repositories that are alike are copies of the first one, but for the place. */
+/** Keys cost the most, so that equal repositories are copies of the first one except for their paths. */
 function made(options: SampleRepositoryOptions & { readonly clock: Clock }, places: Places): InitResult {
   const { clock, lives, rootKeys = 3, rootThreshold = 2 } = options;
   const make = (): InitResult =>
@@ -113,7 +113,7 @@ function made(options: SampleRepositoryOptions & { readonly clock: Clock }, plac
       durableFs: createDurableFs(),
     });
   if (options.signers === 'own' || lives !== undefined) return make();
-  // Of the real clock some seconds are nothing to roles that live for days.
+  // Some seconds of the real clock do not matter for roles that are valid for days.
   const time = clock === systemClock ? 'now' : clock.nowMs();
   return stock(`${rootKeys} ${rootThreshold} ${time}`, places, make);
 }
@@ -164,7 +164,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
   };
 }
 
-/** @param name as `3.targets.json` */
+/** @param name as `3.targets.json`. @returns its path */
 export function metadataPath(repository: SampleRepository, name: string): string {
   return join(repository.directory, 'metadata', name);
 }

@@ -1,5 +1,4 @@
-// Keys of the simulated repository, each with the id that metadata gives it, and signatures by them over the canonical
-// form. How a key is made and signs is key-pairs'.
+// Keys of the simulated repository with their ids in metadata, and signatures over the canonical form. key-pairs.ts makes the keys.
 import type { KeyObject } from 'node:crypto';
 import { canonicalBytes } from '../../../src/core/text/canonical-json.js';
 import { keyId } from '../../../src/core/tuf/signature-schemes.js';
@@ -12,14 +11,14 @@ export interface SimulatedKey {
   readonly secret: KeyObject;
 }
 
-/** A new key. */
+/** @returns a new key */
 export function makeKey(type: KeyType = 'ed25519'): SimulatedKey {
   const { publicKey, privateKey } = makeKeyPair(type);
   const key = { ...keyKinds[type], keyval: { public: publicText(type, publicKey) } };
   return { id: keyId(key), key, secret: privateKey };
 }
 
-/** A new key of the same type. */
+/** @returns a new key of the same type */
 export function makeSuccessor(key: SimulatedKey): SimulatedKey {
   return makeKey(typeOf(key));
 }
@@ -29,13 +28,13 @@ export function makeKeys(count: number, type: KeyType = 'ed25519'): SimulatedKey
   return Array.from({ length: count }, () => makeKey(type));
 }
 
-/** One signature a key over the canonical form of `signed`. */
+/** @returns one signature of each key over the canonical form of `signed` */
 export function signWith(keys: readonly SimulatedKey[], signed: unknown): MetadataSignature[] {
   const bytes = canonicalBytes(signed);
   return keys.map((key) => ({ keyid: key.id, sig: signatureOf(typeOf(key), key.secret, bytes) }));
 }
 
-/** Of the key itself, whatever a test makes the metadata say about it. */
+/** The id of the key itself, independent of the metadata. */
 function typeOf({ secret }: SimulatedKey): KeyType {
   switch (secret.asymmetricKeyType) {
     case 'ec':

@@ -1,10 +1,9 @@
-// The parts that simulated metadata is made of: envelopes, times, digests, delegations. Plain values that a test may
-// bend as it likes; nothing is checked here.
+// The parts of simulated metadata: envelopes, times, digests, delegations. Plain values without checks, which a test may change.
 import { createHash } from 'node:crypto';
 import type { MetadataSignature } from '../../../src/core/tuf/tuf-metadata.js';
 import type { SimulatedKey } from './simulated-keys.js';
 
-/** Signed parts as plain values, so that a test can put anything into them. */
+/** A signed part as plain values, so that a test can set any member. */
 // biome-ignore lint/suspicious/noExplicitAny: tests write what no type would let them
 export type Loose = any;
 
@@ -12,7 +11,7 @@ export const dayMs = 86_400_000;
 
 /** @returns the bytes of a metadata file, in a form that is not canonical */
 export function encodeEnvelope(signatures: readonly MetadataSignature[], signed: unknown): Buffer {
-  // Not the canonical form: that leaves the line ends of PEM keys as they are, which is no JSON.
+  // The canonical form is no JSON here, because it does not escape the line ends of PEM keys.
   return Buffer.from(JSON.stringify({ signatures, signed }));
 }
 
@@ -29,7 +28,7 @@ export function newSigned(type: string, expiresAtMs: number): Loose {
   return { _type: type, spec_version: '1.0.34', version: 1, expires: isoTime(expiresAtMs) };
 }
 
-/** @param algorithms of node:crypto; any other name gets a digest that nobody can check */
+/** @param algorithms of node:crypto; an unknown name gets a digest that no client can check */
 export function digestsOf(bytes: Uint8Array, algorithms: readonly string[]): Record<string, string> {
   return Object.fromEntries(algorithms.map((name) => [name, digestOf(bytes, name)]));
 }
@@ -39,14 +38,14 @@ function digestOf(bytes: Uint8Array, algorithm: string): string {
   return known ? createHash(algorithm).update(bytes).digest('hex') : '00'.repeat(32);
 }
 
-/** How a delegator lists a role; without paths and prefixes it gets all names of one and of two parts. */
+/** The entry of a role in its delegator; without paths and prefixes it covers all names of one and two parts. */
 export interface Delegation {
   readonly name: string;
   readonly paths?: readonly string[];
   readonly path_hash_prefixes?: readonly string[];
-  /** Left out of the metadata if undefined. */
+  /** Undefined members are left out of the metadata. */
   readonly terminating?: boolean;
-  /** Of the role as this delegator sees it; the keys of the role, or one new key, by default. */
+  /** The keys in this delegator; the keys of the role, or one new key, by default. */
   readonly keys?: readonly SimulatedKey[];
   readonly threshold?: number;
 }

@@ -1,18 +1,18 @@
-// A further place of a simulated repository: with files of its own, a name, and faults as a test says.
+// A mirror of a simulated repository, with its own files, a name and faults.
 import { WritError } from '../../../src/core/errors.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { simulatedSource } from './simulated-source.js';
 
 export interface SimulatedMirror extends RepositorySource {
-  /** What it serves; a test may change it. */
+  /** The served files; a test may change them. */
   readonly files: Map<string, Buffer>;
-  /** As of the simulator; emptied by takeRequests. */
+  /** Requests as in the simulator; takeRequests empties the list. */
   takeRequests(): string[];
-  /** Thrown by every request from now on; undefined heals it. */
+  /** Thrown by each later request; undefined: requests succeed. */
   fault: WritError | undefined;
 }
 
-/** @param files none by default; a copy is served, so that it stays as it is when the repository moves on */
+/** @param files copied at this call, so that later changes of the repository do not matter; none by default */
 export function simulatedMirror(
   location: string,
   files: ReadonlyMap<string, Buffer> = new Map(),
@@ -40,7 +40,7 @@ export function simulatedMirror(
   return mirror;
 }
 
-/** Copies what the repository has now to its mirrors; what they have of their own under other names stays. */
+/** Copies the current files of the repository to its mirrors; other files of a mirror stay. */
 export function upload(files: ReadonlyMap<string, Buffer>, mirrors: readonly SimulatedMirror[]): void {
   for (const mirror of mirrors) for (const [path, bytes] of files) mirror.files.set(path, bytes);
 }
@@ -50,7 +50,7 @@ export function down(): WritError {
   return new WritError('SERVER_UNREACHABLE', 'nobody listens', { facts: { errno: 'ECONNREFUSED' } });
 }
 
-/** @returns the error of a mirror that asks for a retry after this time */
+/** @returns the error of a mirror that requires a wait before a retry */
 export function busy(retryAfterMs: number): WritError {
   return new WritError('SERVER_BUSY', 'come back later', { facts: { retryAfterMs } });
 }

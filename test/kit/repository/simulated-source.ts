@@ -1,11 +1,11 @@
-// A repository source over files in memory that notes what it was asked. ETags are digests of the content.
+// A repository source with files in memory that records requests. ETags are digests of the content.
 import { createHash } from 'node:crypto';
 import { exactLength, tooLarge } from '../../../src/trust/sources/exact-length.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 
 /**
- * @param files what is served, by percent-encoded path; looked at on every request
- * @param requests gets `GET path`, with ` if-none-match` where conditional, and `STREAM path from offset`
+ * @param files served files by percent-encoded path; read at each request
+ * @param requests receives `GET path`, with ` if-none-match` if conditional, and `STREAM path from offset`
  */
 export function simulatedSource(files: ReadonlyMap<string, Buffer>, requests: string[]): RepositorySource {
   return {

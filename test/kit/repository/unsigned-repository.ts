@@ -1,5 +1,5 @@
-// A directory that looks like a repository, without keys and signatures: the server reads names, bytes and
-// expiry, and judges no signature.
+// A directory with the form of a repository, without keys and signatures: the server reads names, bytes and expiry, and verifies no
+// signature.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ const archiveDigest = 'a'.repeat(64);
 export const archiveFile = `targets/dns-edge/${archiveDigest}.stable.tar.br`;
 export const archiveBytes = '0123456789abcdef';
 
-/** Far away: tests with the real clock must pass for as long as anybody runs them. */
+/** Far in the future, because tests with the real clock must always pass. */
 export const fixtureExpires = '2999-01-01T00:00:00Z';
 
 export interface RoleFile {
@@ -31,7 +31,7 @@ export function roleBytes(type: string, role: RoleFile): string {
   });
 }
 
-/** Root 1, targets 1, snapshot 1, timestamp 1 and one archive. */
+/** Writes root 1, targets 1, snapshot 1, timestamp 1 and one archive. */
 export function writeRepository(repository: string): void {
   mkdirSync(join(repository, 'metadata'), { recursive: true });
   mkdirSync(join(repository, 'targets/dns-edge'), { recursive: true });

@@ -1,4 +1,4 @@
-// A trust bench whose targets delegate to two teams, `dns` and `web`, each with one bundle of its own name.
+// A trust bench with targets that delegate to two teams, `dns` and `web`, each with a bundle of its name.
 import type { RepositorySimulator } from '../repository/repository-simulator.js';
 import { type TrustBench, trustBench } from './trust-bench.js';
 
@@ -13,7 +13,7 @@ export function benchWithTeams(): TrustBench {
   return bench;
 }
 
-/** Lists a release in the `stable` channel of a bundle; publish() makes it known. */
+/** Lists a release in the `stable` channel of a bundle. publish() makes it known. */
 export function addTeamRelease(repository: RepositorySimulator, bundle: string, listedBy: string): void {
   repository.addRelease({ bundle, channel: 'stable' }, Buffer.from(bundle), { listedBy });
 }

@@ -1,4 +1,4 @@
-// A client of a simulated repository whose writes are noted: what the tests of a refresh start from.
+// A client of a simulated repository with recorded writes, for tests of a refresh.
 import type { MetadataLimits } from '../../../src/core/limits.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
 import { memoryTrustStore, type TrustStore } from '../../../src/trust/store/trust-store.js';
@@ -13,7 +13,7 @@ interface Bench {
   readonly repository: RepositorySimulator;
   readonly store: TrustStore & { readonly writes: string[] };
   readonly client: RepositoryClient;
-  /** A second process on the same store. */
+  /** @returns the client of a second process with the same store */
   restart(): RepositoryClient;
 }
 

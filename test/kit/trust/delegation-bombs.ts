@@ -1,23 +1,23 @@
-// Delegated roles that cost far more to read than to send, signed as the thief of a team's key would, with a mirror and
-// online keys that name whatever he likes. Owns the corpus and the code that a host must give for each.
+// Delegated roles that cost far more to read than to send, as an attacker with a team's key, the online keys and a mirror
+// signs them. With the error code that a host must report for each.
 import type { ErrorCode } from '../../../src/core/error-codes.js';
 import type { RepositorySimulator } from '../repository/repository-simulator.js';
 import { makeKey, makeKeys } from '../repository/simulated-keys.js';
 
 export interface DelegationBomb {
-  /** Also the name of the bundle whose search meets it. */
+  /** Also the name of the bundle; its search reads the role. */
   readonly name: string;
   readonly code: ErrorCode;
   plant(repository: RepositorySimulator): void;
 }
 
-/** Just below what one file of targets may have. */
+/** Just below the maximum bytes of a targets file. */
 const fileBytes = 4_900_000;
 
-/** @returns as many empty objects as the bytes of one file may hold: 60 MB when they are parsed */
+/** @returns as many empty objects as one file may have: 60 MB after parsing */
 const heavy = (): unknown[] => Array.from({ length: fileBytes / 18 }, () => ({}));
 
-/** The empty objects are as dense as the parser lets them be only with some text beside them. */
+/** The parser allows this density of empty objects only together with some text. */
 function makeHeavy(repository: RepositorySimulator, role: string): void {
   Object.assign(repository.signedOf(role), {
     x: heavy(),
@@ -84,7 +84,7 @@ export const delegationBombs: readonly DelegationBomb[] = [
   },
 ];
 
-/** Each role of the way delegates to the next one, and is as large as a file may be. */
+/** Each role of the chain delegates to the next one, and has the maximum size. */
 function chain(repository: RepositorySimulator, bundle: string, way: readonly string[]): void {
   for (const [at, role] of way.slice(1).entries()) {
     repository.delegate(way[at] ?? '', { name: role, paths: pathsOf(bundle) });

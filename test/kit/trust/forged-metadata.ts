@@ -1,4 +1,4 @@
-// Metadata that a thief signs with stolen keys of a sample repository, under a version of the thief's choice.
+// Metadata that an attacker signs with stolen keys of a sample repository, under any version.
 import * as fs from 'node:fs';
 import { openKey } from '../../../src/publisher/keys/key-directory.js';
 import { readKeyFile } from '../../../src/publisher/keys/key-file.js';
@@ -7,7 +7,7 @@ import { noPassphrases } from '../repository/ceremony.js';
 import { metadataPath, type SampleRepository } from '../repository/sample-repository.js';
 
 export interface Forged {
-  /** The file that the thief changes. */
+  /** The file that the attacker changes. */
   readonly from: string;
   readonly to: string;
   /** A key file of the role. */
@@ -15,14 +15,14 @@ export interface Forged {
   readonly members: object;
 }
 
-/** Writes metadata with other members, signed by a stolen key. */
+/** Writes metadata with changed members, signed by a stolen key. */
 export async function forge(repository: SampleRepository, { from, to, key, members }: Forged): Promise<void> {
   const { signed } = JSON.parse(fs.readFileSync(metadataPath(repository, from), 'utf8'));
   const signer = await openKey(readKeyFile(key)!, noPassphrases);
   fs.writeFileSync(metadataPath(repository, to), await signMetadata({ ...signed, ...members }, [signer]));
 }
 
-/** The thief publishes the newest targets under another version, with the keys of targets and of the online roles. */
+/** Publishes the newest targets under another version, with stolen keys of targets and of the online roles. */
 export async function forgePublishedTargets(repository: SampleRepository, version: number): Promise<void> {
   const to = `${version}.targets.json`;
   const key = `${repository.keys}/targets.key`;
@@ -30,7 +30,7 @@ export async function forgePublishedTargets(repository: SampleRepository, versio
   await forgeOnline(repository, 'targets', version);
 }
 
-/** The thief has the online keys too, and publishes the version of a role. */
+/** Publishes a version of a role with stolen online keys. */
 export async function forgeOnline(
   repository: SampleRepository,
   role: string,

@@ -1,4 +1,4 @@
-// A client with two mirrors of one simulated repository, each of which a test can bend.
+// A client with two mirrors of one simulated repository, each of which a test can change.
 import { defaultTransportLimits, type TransportLimits } from '../../../src/core/limits.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
 import { memoryTrustStore, type TrustStore } from '../../../src/trust/store/trust-store.js';
@@ -17,11 +17,11 @@ export interface Bench {
   readonly a: SimulatedMirror;
   readonly b: SimulatedMirror;
   readonly client: RepositoryClient;
-  /** Both mirrors get what the repository has now. */
+  /** Copies the current repository to both mirrors. */
   upload(...mirrors: readonly SimulatedMirror[]): void;
 }
 
-/** Two mirrors of a repository that has published twice; the host trusts the second version. */
+/** @returns two mirrors of a repository that published twice, and a client that trusts the second version */
 export async function bench(transport: Partial<TransportLimits> = {}): Promise<Bench> {
   const clock = fakeClock({ nowMs: startMs });
   const repository = new RepositorySimulator({ nowMs: startMs });

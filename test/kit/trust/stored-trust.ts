@@ -1,4 +1,4 @@
-// A host's trust store on disk behind rotations of its root: what the tests of the store start from.
+// The trust store of a host on disk after rotations of its root, for tests of the store.
 import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDurableFs, type OperationObserver } from '../../../src/platform/disk/durable-fs.js';
@@ -15,7 +15,7 @@ export interface Host {
   readonly trust: string;
   readonly repository: RepositorySimulator;
   readonly operations: string[];
-  /** A new process on this host; what fails may be injected. */
+  /** @returns the client of a new process on this host; faults may be injected */
   boot(observer?: OperationObserver): RepositoryClient;
   bootstrap(bytes: Uint8Array): void;
   files(): string[];

@@ -1,12 +1,11 @@
-// The bytes of one target of any publisher, as our client brings them: found through its search, and held to the signed
-// length and digests.
+// The bytes of one target of any publisher as the client loads them: found by its search, with the signed length and digests.
 import { WritError } from '../../../src/core/errors.js';
 import { openTargetDigest } from '../../../src/core/tuf/target-digest.js';
 import type { RepositoryClient } from '../../../src/trust/repository-client.js';
 
 /**
- * After a refresh.
- * @throws WritError TARGET_UNKNOWN, TARGET_MALFORMED, TARGET_MISSING, DOWNLOAD_*, and what `find` throws
+ * Finds and downloads a target after a refresh.
+ * @throws WritError TARGET_UNKNOWN, TARGET_MALFORMED, TARGET_MISSING, DOWNLOAD_*, and exceptions of `find`
  */
 export async function targetBytes(
   client: Pick<RepositoryClient, 'find' | 'streamTarget'>,

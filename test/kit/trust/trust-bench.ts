@@ -1,5 +1,4 @@
-// A host's trust against a simulated repository: a trust host whose process goes on, with verdicts and versions to look
-// at. Holds the store to its promise that it has only bytes that were served.
+// The trust of a host with a simulated repository over several process runs. It asserts that the store has only bytes that were served.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,33 +13,33 @@ import { tempDir } from '../disk/temp-dir.js';
 import { RepositorySimulator, type SimulatorOptions } from '../repository/repository-simulator.js';
 import { trustHostAt } from './trust-host.js';
 
-/** `trusted`, or the code of the refusal. */
+/** `trusted`, or the code of the error. */
 export type Verdict = ErrorCode | 'trusted';
 
 export interface TrustBench extends Disposable {
   readonly clock: FakeClock;
   readonly repository: RepositorySimulator;
-  /** The directory of the store. */
+  /** Directory of the store. */
   readonly trust: string;
-  /** Of the present process. */
+  /** Client of the current process run. */
   readonly client: RepositoryClient;
-  /** The refusal of the last refresh. */
+  /** The error of the last refresh; undefined if it succeeded. */
   readonly refusal: WritError | undefined;
-  /** Goes on as a new process with the same store; `trustedRoot` is shipped with it in place of the first one. */
+  /** Starts a new process run with the same store; `trustedRoot` replaces the bootstrap root. */
   restart(options?: { readonly trustedRoot?: Uint8Array }): void;
   refresh(): Promise<Verdict>;
-  /** Looks for the head of `stable`: `trusted` if it is vouched for, `unknown` if nobody lists it. */
+  /** Searches the head of `stable`: `trusted` if it is signed, `unknown` if no role lists it. */
   find(bundle: string): Promise<Verdict | 'unknown'>;
-  /** Names of the metadata asked for since the last look; `name?` where conditional. */
+  /** @returns names of metadata requested since the last call; `name?` if conditional */
   asked(): string[];
-  /** Version by role of what the store has, each file proved to be one that was served, byte for byte. */
+  /** @returns the stored version by role; asserts that each file was served, byte for byte */
   stored(): Record<string, number>;
   storedBytes(role: string): Buffer;
 }
 
 export interface TrustBenchOptions extends Partial<SimulatorOptions> {
   readonly limits?: MetadataLimits;
-  /** Stands between the client and the simulator. */
+  /** Wraps the source of the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
 }
 
@@ -97,7 +96,7 @@ export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}):
   };
 }
 
-/** @returns the error of a promise that a refusal may end; what is no refusal is thrown on */
+/** @returns the WritError of a promise; undefined if it is fulfilled. @throws any other error of it */
 export async function refusalOf(promise: Promise<unknown>): Promise<WritError | undefined> {
   try {
     await promise;
@@ -108,10 +107,10 @@ export async function refusalOf(promise: Promise<unknown>): Promise<WritError | 
   }
 }
 
-/** What a first refresh asks for, in this order and nothing else. */
+/** The complete requests of a first refresh in order. */
 export const firstRequests = ['2.root.json', 'timestamp.json', '1.snapshot.json', '1.targets.json'];
 
-/** What the store has after a first refresh. */
+/** The stored versions after a first refresh. */
 export const firstVersions = { root: 1, snapshot: 1, targets: 1, timestamp: 1 };
 
 function noteServed(source: RepositorySource, served: Set<string>): RepositorySource {

@@ -1,5 +1,5 @@
-// A host reduced to its trust: a state directory, a bootstrap root and clients on a simulated repository, one for
-// each start of the process. Owns where things lie; what happens to them is the test's.
+// The trust of a host without its other parts: a state directory, a bootstrap root, and clients of a simulated repository, one for each
+// process run.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultMetadataLimits, type MetadataLimits } from '../../../src/core/limits.js';
@@ -12,16 +12,16 @@ import { fakeClock } from '../clock/fake-clock.js';
 import { type TempDir, tempDir } from '../disk/temp-dir.js';
 
 export interface TrustHost extends Disposable {
-  /** trust/ of the state directory. */
+  /** The directory trust/ of the state directory. */
   readonly trust: string;
-  /** Starts a process: a new client on what lies in trust/. */
+  /** Starts a process run: a new client with the files in trust/. */
   boot(source: RepositorySource, observer?: OperationObserver, limits?: MetadataLimits): RepositoryClient;
   bootstrap(bytes: Uint8Array): void;
-  /** Contents by path below trust/, with every left-over. */
+  /** @returns the content of all files below trust/ by path, including temporary ones */
   image(): TrustImage;
-  /** Makes trust/ exactly this. */
+  /** Replaces all files in trust/ by these. */
   restore(image: TrustImage): void;
-  /** Version of a stored file; 0 if it is absent or no metadata. */
+  /** @returns the version of a stored file; 0 if it is missing or malformed */
   storedVersion(role: string): number;
 }
 
@@ -34,7 +34,7 @@ export function trustHost(bootstrapRoot: Uint8Array, nowMs: number): TrustHost {
   return trustHostAt(dir, fakeClock({ nowMs }));
 }
 
-/** @param dir has the bootstrap root as root.json; disposing of the host removes it */
+/** @param dir has the bootstrap root as root.json; disposal of the host removes it */
 export function trustHostAt(dir: TempDir, clock: Clock): TrustHost {
   const trust = dir.join('trust');
   const rootPath = dir.join('root.json');

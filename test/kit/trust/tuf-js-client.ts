@@ -1,27 +1,26 @@
-// The client of tuf-js on a repository of ours: a second opinion on everything that we publish. Owns its directory
-// and its time; what it thinks is the test's to judge.
+// The client of tuf-js with a repository of Writ, to compare both clients on all published files.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Updater } from 'tuf-js';
 
 export interface TufJsClientOptions {
-  /** An empty directory of its own, or the one that an earlier client left. */
+  /** An empty directory, or that of an earlier client. */
   readonly directory: string;
   readonly bootstrapRoot: Uint8Array;
-  /** Top of the repository, with a slash at its end. */
+  /** URL of the repository with a slash at its end. */
   readonly url: string;
-  /** What the client takes for now, in epoch milliseconds. */
+  /** Current time of the client in epoch milliseconds. */
   readonly nowMs: number;
 }
 
 export interface TufJsClient {
   refresh(): Promise<void>;
-  /** @returns the bytes of a target; undefined if nobody lists it */
+  /** @returns the bytes of a target; undefined if no role lists it */
   download(path: string): Promise<Buffer | undefined>;
-  /** Version of a trusted role, as stored. */
+  /** @returns the version of a trusted role in its store */
   version(role: string): number;
 }
 
-/** A new client: it refreshes once. */
+/** @returns a new client, which refreshes only once */
 export function tufJsClient({ directory, bootstrapRoot, url, nowMs }: TufJsClientOptions): TufJsClient {
   const metadataDir = `${directory}/metadata`;
   const targetDir = `${directory}/targets`;
@@ -35,7 +34,7 @@ export function tufJsClient({ directory, bootstrapRoot, url, nowMs }: TufJsClien
     targetBaseUrl: `${url}targets/`,
     config: { fetchRetry: 0, fetchTimeout: 60_000 },
   });
-  // It takes the time of the machine once, when it is made; there is no other way to tell it another.
+  // The client reads the time once in its constructor, which has no parameter for it.
   const { trustedSet } = updater as unknown as { trustedSet: { referenceTime: Date } };
   trustedSet.referenceTime = new Date(nowMs);
   return {

@@ -1,5 +1,5 @@
-// The client of tuf-js with its files and its network in memory: fast enough for thousands of repositories. All of its
-// judgement is its own; only where bytes come from, and what time it is, is ours.
+// The client of tuf-js with files and network in memory, for thousands of repositories. Only the source of bytes and the time
+// are replaced.
 import { type TargetFile, Updater } from 'tuf-js';
 import { defaultConfig } from 'tuf-js/dist/config.js';
 import { DownloadHTTPError, DownloadLengthMismatchError } from 'tuf-js/dist/error.js';
@@ -7,19 +7,19 @@ import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 
 export interface InMemoryTufJs {
   refresh(): Promise<void>;
-  /** @returns undefined if nobody lists the path */
+  /** @returns the bytes of a target; undefined if no role lists it */
   find(path: string): Promise<TargetFile | undefined>;
 }
 
 export interface InMemoryOptions {
-  /** Stored metadata by role, with the root at least; what it stores appears here. */
+  /** Stored metadata by role with at least the root; files that it stores are added. */
   readonly stored: Map<string, Buffer>;
-  /** What is served, by path below the top. */
+  /** Served files by path below the top. */
   readonly served: ReadonlyMap<string, Buffer>;
   readonly nowMs: number;
 }
 
-/** @throws what tuf-js says about a stored root that is none */
+/** @throws the error of tuf-js for a malformed stored root */
 export function tufJsInMemory({ stored, served, nowMs }: InMemoryOptions): InMemoryTufJs {
   const trustedSet = new TrustedMetadataStore(stored.get('root') ?? Buffer.alloc(0));
   Object.assign(trustedSet, { referenceTime: new Date(nowMs) });
@@ -31,7 +31,7 @@ export function tufJsInMemory({ stored, served, nowMs }: InMemoryOptions): InMem
       return bytes;
     },
   };
-  // The constructor would read its directory: the parts that it makes are given here.
+  // The constructor would read its directory, so that its parts are set here.
   const updater: Updater = Object.assign(Object.create(Updater.prototype), {
     metadataBaseUrl: 'http://memory/metadata/',
     forceCache: false,

@@ -1,6 +1,5 @@
-// A TUF repository in memory that is made and signed by @tufjs/models, another implementation than ours: what our
-// client accepts of it is accepted across implementations. Owns its keys of three types; key ids are digested here
-// by hand, so that a mistake in our own canonical form cannot agree with itself.
+// A TUF repository in memory, made and signed by @tufjs/models, to test that the client accepts another implementation. It has
+// keys of three types. Key ids are computed here, so that a fault of Writ's own canonical form cannot hide itself.
 import { createHash } from 'node:crypto';
 import {
   Key,
@@ -31,7 +30,7 @@ export interface ForeignKey {
   sign(bytes: Buffer): Signature;
 }
 
-/** A delegated role, the targets it lists, and those it delegates to in turn. */
+/** A delegated role with its targets and its own delegations. */
 export interface ForeignDelegation {
   readonly name: string;
   readonly keys: readonly ForeignKey[];
@@ -45,13 +44,13 @@ export interface ForeignDelegation {
 
 export interface ForeignTarget {
   readonly content: Buffer;
-  /** Goes into the entry as `custom`. */
+  /** Member `custom` of the entry. */
   readonly custom?: object;
 }
 
 export type ForeignTargets = Readonly<Record<string, ForeignTarget>>;
 
-/** A release of Writ, on `stable`, as an entry that other implementations carry along. */
+/** @returns the entry of a Writ release on `stable`, which other implementations ignore */
 export function foreignRelease(bundle: string, content: Buffer, createdAtMs: number): ForeignTargets {
   const writ = {
     bundle,
@@ -68,25 +67,25 @@ export function foreignRelease(bundle: string, content: Buffer, createdAtMs: num
 export type TopRole = 'root' | 'timestamp' | 'snapshot' | 'targets';
 
 export interface ForeignRepositoryOptions {
-  /** Epoch milliseconds of the publisher; everything lives for 30 days. */
+  /** Epoch milliseconds of the publisher; each role is valid for 30 days. */
   readonly nowMs: number;
   readonly keys: Readonly<Record<TopRole, readonly ForeignKey[]>>;
   readonly thresholds?: Partial<Record<TopRole, number>>;
   readonly consistent?: boolean;
-  /** Lengths and digests in timestamp and snapshot. */
+  /** Whether timestamp and snapshot have lengths and digests. */
   readonly pinned?: boolean;
   readonly version?: number;
   readonly targets?: ForeignTargets;
   readonly delegations?: readonly ForeignDelegation[];
 }
 
-/** @param seed makes an Ed25519 key the same one in every run; without it, and for the other types, it is random */
+/** @param seed makes an Ed25519 key equal in each run; without it, and for the other types, the key is random */
 export function foreignKey(type: KeyType, seed?: string): ForeignKey {
   const { publicKey, privateKey } =
     type === 'ed25519' && seed !== undefined ? seededKeyPair(seed) : makeKeyPair(type);
   const { keytype, scheme } = keyKinds[type];
   const text = publicText(type, publicKey);
-  // Canonical JSON escapes no line feed: the PEM stands in it as it is.
+  // Canonical JSON escapes no line feed, so that the PEM is unchanged.
   const canonical = `{"keytype":"${keytype}","keyval":{"public":"${text}"},"scheme":"${scheme}"}`;
   const id = createHash('sha256').update(canonical).digest('hex');
   return {
@@ -97,12 +96,12 @@ export function foreignKey(type: KeyType, seed?: string): ForeignKey {
 }
 
 export interface ForeignRepository {
-  /** What is served, by path below the top: `metadata/...`, `targets/...`. */
+  /** Served files by path below the top: `metadata/...`, `targets/...`. */
   readonly files: Map<string, Buffer>;
   readonly bootstrapRoot: Buffer;
 }
 
-/** Makes and signs every file of one version of a repository. */
+/** @returns all files of one version of a repository, with signatures */
 export function foreignRepository(options: ForeignRepositoryOptions): ForeignRepository {
   const { keys, consistent = true } = options;
   const base = baseOf(options);
@@ -208,11 +207,11 @@ function describe(version: number, bytes: Buffer, { pinned = false }: ForeignRep
 function sealed(signed: Root | Timestamp | Snapshot | Targets, keys: readonly ForeignKey[]): Buffer {
   const metadata = new Metadata(signed);
   for (const key of keys) metadata.sign((bytes) => key.sign(bytes));
-  // Indented, as many publishers write it: white space is not signed.
+  // Indented as many publishers write it: white space is not signed.
   return Buffer.from(JSON.stringify(metadata.toJSON(), null, 1));
 }
 
-/** Where a target lies: consistent snapshots put its digest before the last part of the name. */
+/** @returns the path of a target; consistent snapshots add its digest to the last part of the name */
 function targetFilePath(
   path: string,
   content: Buffer,

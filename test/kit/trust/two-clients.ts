@@ -1,5 +1,5 @@
-// One bent repository before two clients, ours and that of tuf-js, both of which trust the version before it. Owns
-// what is compared: which files each took, whether it came to the end, and what it finds afterwards.
+// Compares two clients, those of Writ and tuf-js, on one changed repository. Both trust the version before it. Compared are the accepted
+// files, the end of the refresh and the targets that they find.
 import { isDeepStrictEqual } from 'node:util';
 import { isWritError, type WritError } from '../../../src/core/errors.js';
 import { openRepositoryClient } from '../../../src/trust/repository-client.js';
@@ -17,29 +17,29 @@ export type Answer =
   | { readonly kind: 'refused'; readonly error: Error };
 
 export interface Verdict {
-  /** Files trusted at the end, by role. */
+  /** Trusted files at the end by role. */
   readonly trusted: ReadonlyMap<string, Buffer>;
-  /** Why the refresh ended early. */
+  /** The error that ended the refresh. */
   readonly error: Error | undefined;
   readonly answers: ReadonlyMap<string, Answer>;
 }
 
 export interface Difference {
   readonly stage: Stage;
-  /** Who refused what the other took; `neither` where both took something, but not the same. */
+  /** The client that rejected a file the other accepted; `neither` if both accepted different files. */
   readonly stricter: 'ours' | 'theirs' | 'neither';
-  /** Of a lookup. */
+  /** The path of a lookup. */
   readonly path: string | undefined;
   readonly ourError: WritError | undefined;
   readonly theirError: Error | undefined;
 }
 
 export interface Trial {
-  /** What both trust already. */
+  /** Files that both clients trust before. */
   readonly before: ReadonlyMap<string, Buffer>;
   readonly served: ReadonlyMap<string, Buffer>;
   readonly nowMs: number;
-  /** Looked for behind a refresh that went well. */
+  /** Paths to search after a successful refresh. */
   readonly paths: readonly string[];
 }
 
@@ -127,7 +127,7 @@ async function answersOf<T>(
   return answers;
 }
 
-/** @returns the first difference of the refresh, in the order of the workflow, or every one of what was found */
+/** @returns the first difference of the refresh in workflow order, or all differences of the found targets */
 export function differencesOf(ours: Verdict, theirs: Verdict, { before }: Trial): Difference[] {
   const errors = {
     ourError: isWritError(ours.error) ? ours.error : undefined,

@@ -1,4 +1,4 @@
-// What a driver gets in a test: a silent log, the real clock, a private run directory.
+// The context of a driver in a test: a silent log, the real clock and a private run directory.
 
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';

@@ -1,5 +1,5 @@
-// The table of drivers for the cases that every one of them is played through: each way in which one can be used is a
-// row, and says what the driver makes of a worker in each state.
+// The table of drivers for the common driver tests. Each configuration of a driver is a row, with the kind of the driver's answer
+// for a worker in each state.
 import { mkdirSync } from 'node:fs';
 import type { StandRow } from './driver-stand.js';
 import { startFakeMaster } from './fake-master.js';
@@ -15,7 +15,7 @@ const early = {
   deadIs: 'listed',
 } as const;
 const vouched = { ...early, works: 'confirmed' } as const;
-/** A signal has no answer: whatever the process makes of it, it was told. */
+/** A signal has no answer, so that each process that received it counts as notified. */
 const silent = { ...early, refuses: 'notified', hangs: 'notified' } as const;
 
 export const standRows: readonly StandRow[] = [
@@ -34,7 +34,7 @@ export const standRows: readonly StandRow[] = [
     name: 'supervisord, with a stand-in',
     open: (dir) => supervisordStand(dir, { signal: 'HUP' }),
     ...silent,
-    // Here supervisord itself says nothing.
+    // In this state supervisord itself does not answer.
     hangs: 'unreachable',
     absent: 'listed',
   },
@@ -79,7 +79,7 @@ export const standRows: readonly StandRow[] = [
         return { pid: master.pid, end: async () => master[Symbol.asyncDispose]() };
       }),
     ...vouched,
-    // Slow and unwilling look alike.
+    // The driver cannot distinguish a slow master from an unwilling one.
     refuses: 'unreachable',
   },
   { name: 'native', open: nativeStand, ...vouched, deadIs: 'gone' },

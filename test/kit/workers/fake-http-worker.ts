@@ -1,5 +1,5 @@
-// A daemon that is told over HTTP, on a unix socket or a local port. Answers what a test says and keeps what it was
-// asked, bodies among it; real servers are in test/real.
+// A fake daemon that is notified over HTTP, on a unix socket or a local port. It sends the answers of a test and records the
+// requests with their bodies. Real servers are in test/real.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '../programs/free-port.js';
@@ -12,18 +12,22 @@ export interface FakeHttpRequest {
 
 export type FakeHttpAnswer =
   | { readonly status?: number; readonly body?: string; readonly headers?: Record<string, string> }
-  /** Never answers; or closes in the middle of its answer. */
+  /** `hang` never answers; `cut` closes in the middle of its answer. */
   | 'hang'
   | 'cut';
 
 export interface FakeHttpWorker {
   readonly requests: readonly FakeHttpRequest[];
-  /** Without a slash at its end; of a port. */
+  /** Without a slash at its end; '' for a unix socket. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** @param path of a unix socket; a free port of 127.0.0.1 when it is left out, or `port` */
+/**
+ * @param answer called for each request
+ * @param place `path` of a unix socket, or a `port` of 127.0.0.1; a free port by default
+ * @throws Error if it cannot listen
+ */
 export async function startFakeHttpWorker(
   answer: (request: FakeHttpRequest) => FakeHttpAnswer,
   place: { readonly path?: string; readonly port?: number } = {},

@@ -1,22 +1,22 @@
-// A stand-in for a kresd worker: speaks the control socket byte by byte as the real 5.6 does, and misbehaves
-// on demand. Owns one listening socket; the real program is in real-kresd.ts.
+// A fake kresd worker: its control socket behaves byte by byte as that of the real 5.6, with faults on demand. The real program
+// is in real-kresd.ts.
 import { createServer, type Socket } from 'node:net';
 
 export interface FakeKresdOptions {
-  /** The release whose answers it gives: those of 6.4.2 were recorded once, the real program here is 5.6. */
+  /** The release that has these answers. Those of 6.4.2 were recorded once; the real program here is 5.6. */
   readonly release?: '5.6' | '6.4';
-  /** Without it the prompt `> ` comes first, as without `kresd -q`. */
+  /** Undefined: the prompt `> ` comes first, as without `kresd -q`. */
   readonly prompt?: 'none';
-  /** Answers of the worker, by command; `boom` and others as the table of real answers. */
+  /** Answer to a command; the recorded answers by default. */
   readonly answer?: (command: string) => string;
-  /** Bytes per write: 1 splits everything. */
+  /** Bytes of each write; 1 splits everything. */
   readonly chunkBytes?: number;
-  /** `hang`: never answers. `close`: ends the connection in the middle. `huge`: announces 3 GB. */
+  /** `hang`: no answer. `close`: ends the connection inside the answer. `huge`: announces 3 GB. `twice`: two answers. */
   readonly behaviour?: 'hang' | 'close' | 'huge' | 'twice';
 }
 
 export interface FakeKresd {
-  /** Every byte received, in order. */
+  /** @returns all bytes received so far, in order */
   received(): string;
   connections(): number;
   close(): Promise<void>;
@@ -38,7 +38,7 @@ const real6: Readonly<Record<string, string>> = {
   "require('ffi').C.kr_rules_reset()": '0',
 };
 
-/** @returns the text in the binary mode of kresd: its length in four bytes, then its bytes */
+/** @returns the text in the binary mode of kresd: its length in four bytes, big-endian, then its bytes */
 export function kresdFrame(text: string): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(Buffer.byteLength(text));

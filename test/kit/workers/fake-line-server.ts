@@ -1,23 +1,23 @@
-// Stand-ins for daemons with a control socket of text lines, each with the habits of one that was looked at: BIRD
-// greets, and drops its answer when the client shuts its side; unbound closes after its answer; HAProxy's socket
-// goes away for a moment in a reload. Owns one listening socket; the real ones: test/exhaustive/daemons.
+// Fake daemons with a control socket of text lines, each with the observed behaviour of a real one. BIRD sends a greeting, and drops
+// its answer when the client shuts its side. unbound closes after its answer. The socket of HAProxy is closed briefly during a
+// reload. The real ones: test/exhaustive/daemons.
 import { createServer, type Server, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 
 export type LineHabit =
-  /** Greets at once, answers lines, keeps the connection, and drops an answer to a client that shut its side. */
+  /** Sends a greeting, answers lines, keeps the connection, and drops an answer to a client that shut its side. */
   | 'bird'
   /** Answers one line and closes. */
   | 'unbound'
-  /** Closes without a word, and listens again only after a moment. */
+  /** Closes without an answer, and listens again after `awayMs`. */
   | 'haproxy'
-  /** Answers only when its client has shut its side. */
+  /** Answers only after its client shut its side. */
   | 'half-closed'
   | 'hang'
   | 'endless'
-  /** Takes the request and closes without a byte, as one does that ends just then. */
+  /** Accepts the request and closes without a byte, as a daemon that exits at that time. */
   | 'mute'
-  /** Closes each connection without reading from it; with an answer it says that first, as it is. */
+  /** Closes each connection without reading from it, after it has sent the answer of the test if there is one. */
   | 'unread'
   /** Closes in the middle of the answer. */
   | 'cut';
@@ -30,11 +30,11 @@ export interface FakeLineServer {
 
 export interface FakeLineOptions {
   readonly habit: LineHabit;
-  /** Without its line end. */
+  /** Text without its line end; `ok` by default. */
   readonly answer?: (request: string) => string;
-  /** Bytes per write: 1 splits everything. */
+  /** Bytes of each write; 1 splits everything. */
   readonly chunkBytes?: number;
-  /** How long the socket of `haproxy` is away. */
+  /** Time for which the socket of `haproxy` is closed. 80 by default. */
   readonly awayMs?: number;
 }
 
@@ -54,7 +54,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
     if (options.habit === 'unread') {
       socket.pause();
       if (options.answer !== undefined) socket.write(options.answer(''));
-      // Once the request waits in the kernel: what is closed unread there is reset.
+      // Waits until the request is in the kernel: a close with unread bytes resets the connection.
       globalThis.setTimeout(() => socket.destroy(), 20);
       return;
     }
@@ -86,7 +86,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
     received,
     connections: () => connections,
     close: async () => {
-      // What is away would listen again behind the end.
+      // A closed `haproxy` socket would listen again after the end of the test.
       await away;
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -98,7 +98,7 @@ async function respond(socket: Socket, request: string, options: FakeLineOptions
   const answer = Buffer.from(`${options.answer?.(request) ?? 'ok'}\n`);
   switch (options.habit) {
     case 'bird':
-      // The real one loses the answer of a client that shut its side; it looks after some work.
+      // BIRD loses the answer to a client that shut its side, because it reads only after some work.
       await setTimeout(5);
       if (!socket.readableEnded) await writeSplit(socket, answer, options.chunkBytes ?? answer.length);
       return;

@@ -1,5 +1,5 @@
-// A master process with two children, as nginx has: replaces them on HUP, or does what a test wants it to do instead.
-// A shell, so that its children are cheap. Owns the master and all its children.
+// A master process with two children, as nginx has. It replaces them on HUP, or behaves as a test chooses. A shell script, because
+// its children then cost little.
 import { spawn } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,15 +10,15 @@ export type MasterHabit =
   | 'replaces'
   /** Keeps its children, as nginx does with a configuration that it refuses. */
   | 'keeps'
-  /** Ends one of the old ones only. */
+  /** Ends one of the old children only. */
   | 'keeps-one'
-  /** Starts new children; the old ones say in their title that they take nothing new, and stay. */
+  /** Starts new children. The titles of the old ones show that they accept no work; they keep running. */
   | 'drains'
   /** Ends its children and starts none. */
   | 'drops'
-  /** Ends when it is told. */
+  /** Exits on HUP. */
   | 'dies'
-  /** Has no children at all. */
+  /** Has no children. */
   | 'alone';
 
 export interface FakeMaster extends AsyncDisposable {
@@ -43,8 +43,9 @@ wait
 `;
 
 /**
- * @param directory for its pid file
- * @param script of shell that it runs first when it is told
+ * Starts the master and waits for its signal handler.
+ * @param directory of its pid file
+ * @param script of shell that it runs first on HUP
  */
 export async function startFakeMaster(
   directory: string,
@@ -54,7 +55,7 @@ export async function startFakeMaster(
   const first = join(directory, 'first');
   writeFileSync(first, script);
   const ready = join(directory, 'ready');
-  // One that was here before says nothing of this one: a signal that comes before the trap would end it.
+  // A file of an earlier master would end the wait too soon: a signal before the trap would end the new one.
   rmSync(ready, { force: true });
   const child = habit === 'drains' ? join(directory, 'child') : 'sleep 1000';
   if (habit === 'drains') writeFileSync(child, drainingChild, { mode: 0o755 });
@@ -75,7 +76,7 @@ export async function startFakeMaster(
     pid,
     pidFile,
     [Symbol.asyncDispose]: async () => {
-      // Its whole group: children outlive a shell.
+      // Kills the process group, because children outlive a shell.
       killGroup(pid);
       await ended;
     },

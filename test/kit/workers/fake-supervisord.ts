@@ -1,5 +1,5 @@
-// A stand-in for supervisord: answers XML-RPC on a unix socket with what a test says, byte for byte as the real
-// 4.2.5 writes it. Misbehaves on demand; the real program is in real-supervisord.ts.
+// A fake supervisord: it answers XML-RPC on a unix socket with the values of a test, byte for byte as the real 4.2.5, with faults on
+// demand. The real program is in real-supervisord.ts.
 import { createServer, type Server } from 'node:http';
 
 export interface FakeSupervisord {
@@ -8,7 +8,7 @@ export interface FakeSupervisord {
   close(): Promise<void>;
 }
 
-/** What one call gets: the XML of a value or fault, or `hang`; a Buffer is sent as it is, as the whole body. */
+/** The answer to a call: XML of a value or a fault, a Buffer as the whole body, or `hang` for none. */
 export type FakeAnswer = string | Buffer | 'hang';
 
 export const xmlTrue = '<boolean>1</boolean>';

@@ -1,14 +1,13 @@
-// A process that stands for a daemon: writes its pid file, appends a line to a log for every signal it gets.
-// Owns the child; `reaped: 'never'` leaves a zombie when it dies, as a careless parent does.
+// A fake daemon: it writes its pid file, and appends a line to a log for each signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { until } from '../assert/until.js';
 
 export interface FakeWorker {
   readonly pid: number;
-  /** Names of the signals it got, in order, as SIGHUP. */
+  /** Names of the received signals in order, as SIGHUP. */
   signals(): readonly string[];
-  /** Resolves when it has got this many signals. */
+  /** Resolves after this many signals. */
   gotSignals(count: number): Promise<void>;
   kill(): Promise<void>;
 }
@@ -25,11 +24,11 @@ fs.writeFileSync(log, '');
 
 /**
  * @param log path of a file that the worker writes
- * @param options.uid it becomes this user (root only) once it runs: this Node may lie where only root can start it
+ * @param options.uid the user that the worker becomes after its start (root only), because Node may be readable by root only
  */
 export async function startFakeWorker(log: string, { uid }: { uid?: number } = {}): Promise<FakeWorker> {
   const args = uid === undefined ? [log] : [log, String(uid)];
-  // One of a worker before says nothing of this one: a signal that comes before its handlers would end it.
+  // A log of an earlier worker would end the wait too soon: a signal before the handlers would end the new one.
   rmSync(log, { force: true });
   const child: ChildProcess = spawn(process.execPath, ['-e', program, ...args], { stdio: 'ignore' });
   await until(() => existsSync(log));

@@ -1,10 +1,10 @@
-// A worker process with its policy in memory alone: it has what it was last told, and nothing after a restart. Owns the child.
+// A worker process that has its policy in memory only: it uses the last notification, and nothing after a restart.
 import { spawn } from 'node:child_process';
 
 export interface ForgetfulWorker {
   readonly pid: number;
   readonly port: number;
-  /** What it serves; `EMPTY` before it was notified. */
+  /** @returns the policy that it uses; `EMPTY` before its first notification */
   serves(): Promise<string>;
   kill(): Promise<void>;
 }

@@ -1,21 +1,25 @@
-// A scripted driver that sees who lives and can restart: workers die of a generation when a test says so.
+// A scripted driver with liveness and restart. A test can let workers die at a generation.
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { type ScriptedDriver, scriptedDriver } from './scripted-driver.js';
 
 export interface LivingDriver extends ScriptedDriver {
-  /** Who is dead just now; a restart takes it out, unless its answer puts it back. */
+  /** Dead workers. A restart removes a worker, unless its answer adds it again. */
   readonly dead: Set<string>;
 }
 
 export interface LivingOptions {
   readonly verdictClass?: 'true' | 'early' | 'silent';
-  /** What a worker that was restarted answers; `told` by default. */
+  /** Answer to a restart; `notified` by default. */
   readonly restarts?: (worker: string, generation: number) => Answer;
 }
 
 export const notified = (): Answer => ({ kind: 'notified', text: 'signalled' });
 
-/** `told` has a restart as `restart WORKER GENERATION`. A dead worker cannot be reached. */
+/**
+ * A dead worker is unreachable.
+ * @param workers the answer of each worker to a generation, by its name
+ * @returns a driver; its `notified` records a restart as `restart WORKER GENERATION`
+ */
 export function livingDriver(
   workers: Record<string, (generation: number) => Answer>,
   { verdictClass = 'true', restarts = notified }: LivingOptions = {},

@@ -1,4 +1,4 @@
-// A native group with its socket, as the tests of the driver share it: what was told late, and what was said of breaches.
+// An open native group with its socket, late answers, and the codes of warnings, for tests of the driver.
 import { pino } from 'pino';
 import type { Answer, Driver, DriverContext, Target } from '../../../src/workers/contract/driver.js';
 import { native } from '../../../src/workers/drivers/native.js';

@@ -1,5 +1,5 @@
-// Stands of daemons that do not listen, or that come to the agent themselves: units, programs, processes behind pid
-// files, native workers. Owns the processes; what a driver says of them is the test's to judge.
+// Stands of daemons that do not listen, or that connect to the agent: units, programs, processes with pid files, native workers.
+// They own the processes; the test asserts the answers of the driver.
 import { rmSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { TempDir } from '../disk/temp-dir.js';
@@ -8,7 +8,7 @@ import { driverContext } from './driver-context.js';
 import { type DriverStand, driverOf, type StandState } from './driver-stand.js';
 import { joinAs, type RawWorker } from './raw-worker.js';
 
-/** @param options `action`, or none */
+/** @param options `action`, or no member */
 export async function systemdStand(dir: TempDir, options: object = {}): Promise<DriverStand> {
   const stub = stubSystemctl(dir.path);
   const context = driverContext({ programPath: stub.programPath });
@@ -32,7 +32,7 @@ export async function systemdStand(dir: TempDir, options: object = {}): Promise<
   };
 }
 
-/** @param options `confirms`, or none */
+/** @param options `confirms`, or no member */
 export async function commandStand(dir: TempDir, options: object = {}): Promise<DriverStand> {
   const scripts: Readonly<Record<StandState, string>> = {
     works: 'exit 0',
@@ -56,7 +56,7 @@ export async function commandStand(dir: TempDir, options: object = {}): Promise<
   };
 }
 
-/** Processes behind pid files; `start` gives one that behaves so. */
+/** @param start starts a process with this behaviour, which gets a pid file */
 export function pidFileStand(
   dir: TempDir,
   options: object,

@@ -1,5 +1,4 @@
-// The sample worker of docs/examples/limits under the python3 of the host. Owns its process; what it is told is the
-// agent's. Needs python3.
+// The example worker of docs/examples/limits with the python3 of the host. Needs python3.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
 
@@ -7,13 +6,13 @@ const program = 'docs/examples/limits/worker.py';
 
 export interface PythonWorker extends AsyncDisposable {
   readonly pid: number;
-  /** One line for each policy it took into use, the present one last: `generation 3: 60 requests per minute`. */
+  /** A line for each policy that it used, the current one last: `generation 3: 60 requests per minute`. */
   answers(): readonly string[];
-  /** What it wrote to stderr, as that there is no agent. */
+  /** Its stderr, for example that there is no agent. */
   complaints(): string;
 }
 
-/** @param socket path of the group's socket; it need not be there yet */
+/** @param socket path of the group's socket, which may be missing at the start */
 export function startPythonWorker(socket: string, name: string): PythonWorker {
   const child: ChildProcess = spawn('python3', [program, socket, name], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,14 +1,14 @@
-// A native worker that speaks the protocol by hand, one line at a time, so that a test can say anything at any
-// time. The one that behaves is writ/sdk.
+// A native worker that sends single lines of the protocol, so that a test can send any message at any time. writ/sdk has the
+// correct worker.
 import { createConnection } from 'node:net';
 import { until } from '../assert/until.js';
 
 export interface RawWorker {
-  /** Sends a message, or bytes as they are. */
+  /** Sends a message, or unchanged bytes. */
   send(message: object | string | Uint8Array): void;
-  /** The next line of the agent; rejects when the agent closes first. */
+  /** @returns the next line of the agent; throws if the agent closes first */
   line(): Promise<string>;
-  /** Waits until the connection is closed, and not for ever. */
+  /** Waits until the connection is closed; throws after a minute. */
   closed(): Promise<void>;
   /** Stops reading. */
   pause(): void;
@@ -57,7 +57,7 @@ export function rawWorker(path: string): RawWorker {
   };
 }
 
-/** Connects, greets and says hello; the agent's greeting is read. */
+/** Connects and sends the greeting and `hello`. @returns the worker; the agent's greeting is read */
 export async function joinAs(path: string, name: string, pid = 4711): Promise<RawWorker> {
   const worker = rawWorker(path);
   worker.send({ writ: 1, version: '0.1.0' });

@@ -1,18 +1,18 @@
-// A driver whose workers answer what a test says, and that notes what they were told.
+// A driver with workers that answer as a test defines. It records notifications.
 import { WritError } from '../../../src/core/errors.js';
 import type { Answer, Driver, Target, VerdictClass } from '../../../src/workers/contract/driver.js';
 
 export interface ScriptedDriver extends Driver {
-  /** `worker generation`, in the order of the tells. */
+  /** `worker generation`, in the order of the notifications. */
   readonly notified: string[];
   readonly announced: (Target | undefined)[];
-  /** The workers that exist, with what each answers to a generation. */
+  /** The existing workers, with the answer of each to a generation. */
   readonly workers: Map<string, (generation: number) => Answer>;
-  /** The process of each worker; one that is not named here cannot be told from another. */
+  /** The process of each worker; the identity of a missing one is unknown. */
   readonly processes: Map<string, string>;
-  /** Nobody can say who the workers are. */
+  /** Text of the error that a read of the members throws; undefined: the read succeeds. */
   unread: string | undefined;
-  /** How often somebody asked who they are. */
+  /** Number of reads of the members. */
   reads: number;
 }
 

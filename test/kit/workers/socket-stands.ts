@@ -1,5 +1,5 @@
-// Stands of daemons that listen, each behind the stand-in of this folder that speaks its protocol. Owns the daemons;
-// what a driver says of them is the test's to judge.
+// Stands of daemons that listen, each with the fake of this folder that has its protocol. They own the daemons; the test asserts the
+// answers of the driver.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { leaveStaleSocket } from '../disk/stale-socket.js';
@@ -15,7 +15,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** A stand of daemons that listen on a socket each. */
+/** @returns a stand of daemons with a unix socket each */
 async function socketStand(
   dir: TempDir,
   driver: Driver,
@@ -80,7 +80,7 @@ export function httpStand(options: object): StandRow['open'] {
     );
 }
 
-/** A port each, named by a command that lists the files of a directory. */
+/** Daemons with a port each; the members are the files of a directory, listed by a command. */
 export async function urlStand(dir: TempDir): Promise<DriverStand> {
   const workers = [String(await freePort()), String(await freePort())].sort() as [string, string];
   const running = new Map<string, Closable>();
@@ -109,14 +109,14 @@ export async function urlStand(dir: TempDir): Promise<DriverStand> {
   };
 }
 
-/** @param options `signal`, or none for a driver that restarts */
+/** @param options `signal`; without it the driver restarts */
 export async function supervisordStand(dir: TempDir, options: object): Promise<DriverStand> {
   const states = new Map<string, StandState>();
   const endsAtStart = !('signal' in options);
   const present = (): [string, StandState][] => [...states].filter(([, state]) => state !== 'absent');
   const describe = (id: string, state: StandState): string => {
     const name = id.slice('web:'.length);
-    // What refuses ends as it starts, and runs as long as nobody starts it anew.
+    // A program that refuses exits at its start, and runs until the driver starts it again.
     const spawnError = state === 'refuses' ? { spawnError: 'Exited too quickly (see log)' } : {};
     const isUp = state !== 'dead' && !(state === 'refuses' && endsAtStart);
     const [number, pid] = isUp ? [20, 7] : [200, 0];

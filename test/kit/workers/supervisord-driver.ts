@@ -1,4 +1,4 @@
-// The supervisord driver over a socket, and processes as supervisord describes them: what the tests of the driver share.
+// The supervisord driver with a socket, and processes as supervisord describes them.
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { supervisord } from '../../../src/workers/drivers/supervisord.js';
 import { driverContext } from './driver-context.js';
@@ -6,7 +6,7 @@ import { driverContext } from './driver-context.js';
 export const running = { state: 20, stateName: 'RUNNING', pid: 100 };
 export const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
 
-/** @param options those of the driver besides its socket */
+/** @param options of the driver, without its socket */
 export function driverOf(
   socket: string,
   options: object = { group: 'web', signal: 'HUP' },
