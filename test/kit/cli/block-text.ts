@@ -1,4 +1,4 @@
-// A command's block as a terminal shows it.
+// The output block of a command as a terminal shows it.
 import { docsOf, type ErrorCode } from '../../../src/core/errors.js';
 
 /** @returns the lines of the block, then its docs, undo and next lines, each with a line feed */

@@ -1,4 +1,4 @@
-// Each command of `writ` once, in an order in which each finds what it needs, in one directory.
+// Each command of `writ` once, in an order in which each finds its input, in one directory.
 import { writeFileSync } from 'node:fs';
 import type { TempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
@@ -7,7 +7,7 @@ const repository = '--repository repo';
 const places = `${repository} --keys keys`;
 const host = '--config agent.yaml';
 const fleet = '--store fleet';
-/** Name, what follows it, and the outcome; in an order in which each finds what it needs. */
+/** Name, further arguments, and outcome. */
 export const walkedCommands: readonly (readonly [name: string, rest: string, outcome: string])[] = [
   ['init', `${places} --no-passphrase`, 'created'],
   ['publish', `source ${places} --bundle dns-edge`, 'published'],
@@ -55,7 +55,7 @@ export const walkedCommands: readonly (readonly [name: string, rest: string, out
   ['withdraw', `${places} --bundle dns-edge --serial 1`, 'usage'],
 ];
 
-/** Writes what the first command needs. */
+/** Writes the input of the first command. */
 export function prepareWalk(dir: TempDir): void {
   writeTree(dir.join('source'), { 'block.rpz': 'one\n' });
   const [root, run] = [dir.join('repo', 'metadata', '1.root.json'), dir.join('run')];

@@ -34,7 +34,7 @@ export function worker(name: string, state: WorkerResult['state'], text: string)
   return { group: 'resolver', worker: name, state, generation: 18, text, atMs: startedAtMs + 1000 };
 }
 
-/** A pull from generation 17 to 18 that ends with this outcome; the exit code follows. */
+/** @returns a pull from generation 17 to 18 with this outcome and its exit code */
 export function cycleResult(outcome: Outcome, more: Partial<CycleResult> = {}): CycleResult {
   return {
     schema: 1,

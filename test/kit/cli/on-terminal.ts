@@ -1,4 +1,4 @@
-// Runs writ on a terminal of its own, made by the `script` program, and types answers when it is asked.
+// Runs writ on its own terminal, made by the `script` program, and types answers to its questions.
 import { spawn } from 'node:child_process';
 import { writProgram } from './writ-program.js';
 

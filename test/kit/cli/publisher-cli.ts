@@ -1,4 +1,4 @@
-// The publisher's commands as a person types them, in a directory with a repository of its own.
+// The publisher's commands in a directory with its own repository.
 import { systemClock } from '../../../src/platform/time/clock.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type SampleRepositoryOptions, sampleRepository } from '../repository/sample-repository.js';

@@ -1,5 +1,5 @@
-// Runs the command line as a function in this process: with recorded streams, a directory and an environment of its own.
-// Tests of the process itself (signals, a terminal, imports, stdin, another user) start a process: writ-process.
+// Runs the command line as a function in this process, with recorded streams, a directory and an environment of its own.
+// Tests of the process itself (signals, a terminal, imports, stdin, another user) start a process: writ-process.ts.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
@@ -16,15 +16,15 @@ export interface WritRun {
 export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Left out: the time of the system. */
+  /** The system time by default. */
   readonly clock?: Clock;
-  /** Of this version; left out: known for the time of the system alone. */
+  /** The build time of this version; by default known only with the system time. */
   readonly releasedAtMs?: number;
-  /** Where unit files are; left out: nowhere, whatever this machine has. */
+  /** Directory of unit files; by default none, whatever this machine has. */
   readonly unitFolders?: readonly string[];
-  /** Where the built site is; left out: nowhere. */
+  /** Directory of the built site; by default none. */
   readonly docsFolder?: string;
-  /** stderr is one, so wide. */
+  /** stderr is a terminal of this width. */
   readonly terminalColumns?: number;
 }
 
@@ -43,7 +43,7 @@ export async function runWrit(
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
   if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
-  // No signal comes: a test that sends one starts a process.
+  // No signal arrives: a test that sends one starts a process.
   const signals = new EventEmitter();
   const surroundings: Surroundings = {
     stdin: { isTTY: false, fd: -1 } as unknown as Surroundings['stdin'],
@@ -74,7 +74,7 @@ function keptStream(): { readonly stream: Writable; readonly text: () => string 
   return { stream, text: () => Buffer.concat(chunks).toString() };
 }
 
-/** The one JSON object that a command with --json prints. */
+/** @returns the one JSON object that a command with --json prints; throws SyntaxError otherwise */
 export function jsonOf(run: WritRun): Record<string, unknown> {
   return JSON.parse(run.stdout) as Record<string, unknown>;
 }

@@ -5,7 +5,7 @@ import { bundleResult, cycleResult, problem, startedAtMs } from './cycle-results
 const dayMs = 86_400_000;
 const atMs = startedAtMs + 40_000;
 
-/** A host without problems; the members of a test replace its own. */
+/** @returns the status of a host without problems; `more` replaces members */
 export function statusReport(more: Partial<StatusReport> = {}): StatusReport {
   return {
     schema: 1,

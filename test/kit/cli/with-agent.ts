@@ -1,4 +1,4 @@
-// Runs writ as a user does, against an agent that answers from a script. Owns the directory of both and what was asked.
+// Runs writ against an agent with scripted answers, and records the requests.
 import { writeFileSync } from 'node:fs';
 import type { SocketMessage } from '../../../src/core/protocol/socket-protocol.js';
 import { tempDir } from '../disk/temp-dir.js';

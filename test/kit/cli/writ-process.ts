@@ -1,5 +1,5 @@
-// `writ` as a process of its own: one that ends by itself, and one that goes on running, as `serve`, with its output so
-// far and its end by a signal.
+// `writ` as a process: a command that ends by itself, or a long-running one such as `serve`, with its output and its end by
+// a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { RunWritOptions, WritRun } from './run-writ.js';
 import { writProgramUnder } from './writ-program.js';
@@ -8,7 +8,7 @@ export interface ProcessOptions extends RunWritOptions {
   readonly input?: string;
   /** A program that runs writ as its last arguments, as `unshare -m`. */
   readonly under?: readonly string[];
-  /** A program of the tests that does as writ does, in its place. */
+  /** A program of the tests that replaces writ. */
   readonly entry?: string;
 }
 
@@ -43,10 +43,10 @@ export function runWritProcess(args: readonly string[], options: ProcessOptions 
 
 export interface WritProcess {
   readonly child: ChildProcess;
-  /** Everything on stdout so far. */
+  /** @returns stdout so far */
   stdout(): string;
   stderr(): string;
-  /** Resolves with the match as soon as stdout has one; rejects when the process ends without. */
+  /** Resolves with the first match on stdout; rejects if the process ends without one. */
   waitForStdout(pattern: RegExp): Promise<RegExpExecArray>;
   waitForStderr(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves when the process has ended. */

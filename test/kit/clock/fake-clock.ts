@@ -1,24 +1,24 @@
-// Time that only a test moves. Owns wall time, monotonic time and whoever sleeps; never waits for real.
+// A virtual clock: wall time, monotonic time and sleeps, which only a test advances.
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../../src/platform/time/clock.js';
 
 export interface FakeClock extends Clock {
-  /** Moves both times on and wakes, in order of their time, those whose sleep is over. */
+  /** Advances both times and ends, in order of time, each sleep that is over. */
   advance(byMs: number): Promise<void>;
-  /** The machine sleeps: wall time and boot time go on, monotonic time does not. */
+  /** Suspends the machine: wall time and boot time advance, monotonic time does not. */
   suspend(forMs: number): void;
-  /** Sets wall time alone, as a person with `date -s`. */
+  /** Sets wall time only, as `date -s` does. */
   setWallTime(nowMs: number): void;
-  /** Every delay asked for so far, in milliseconds. */
+  /** Requested sleeps so far, in milliseconds. */
   readonly sleeps: readonly number[];
-  /** How many sleep just now. */
+  /** Number of current sleeps. */
   sleeping(): number;
 }
 
 export interface FakeClockOptions {
   /** Epoch milliseconds at the start; 2026-11-01 by default. */
   readonly nowMs?: number;
-  /** `manual`: sleepers wait for advance(). `skip`: a sleep moves time by itself and ends at once. */
+  /** `manual`: sleeps wait for advance(). `skip`: a sleep advances the time itself and ends at once. */
   readonly mode?: 'manual' | 'skip';
 }
 
@@ -65,7 +65,7 @@ export function fakeClock(options: FakeClockOptions = {}): FakeClock {
       if (signal?.aborted) return;
       if (options.mode === 'skip') move(Math.max(delayMs, 0));
       else if (delayMs > 0) await wait(delayMs, signal);
-      // A loop that sleeps must let the rest of the process run, as with a real clock.
+      // A sleep yields, so that the rest of the process runs as with a real clock.
       await setImmediate();
     },
     advance: async (byMs) => {

@@ -1,15 +1,15 @@
-// A timer of the program under test that expires when a test says so, for deadlines that take no Clock: what comes before
-// the deadline is an event then, and never a matter of time. Owns the timers of one delay; all others run as they are.
+// A timer of the program under test that expires when a test chooses, for deadlines without a Clock. It holds only timers of one
+// delay; others run normally.
 import type { TestContext } from 'node:test';
 import { until } from '../assert/until.js';
 
 export interface HeldTimer {
-  /** Waits until a timer of this delay is set, and expires the last one. */
+  /** Waits until a timer with this delay is set, and expires the last one. */
   fire(): Promise<void>;
 }
 
 /**
- * @param delayMs of the timers to hold, a number that nothing else in the process waits for
+ * @param delayMs of the held timers, which no other code in the process uses
  * @example const deadline = heldTimer(t, 600_001); await peerIsReady; await deadline.fire();
  */
 export function heldTimer(t: TestContext, delayMs: number): HeldTimer {

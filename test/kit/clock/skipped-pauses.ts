@@ -1,11 +1,11 @@
-// A clock for loops that pause between two looks at a real peer: pauses take no time, and deadlines of a question to the peer
-// are a real minute, so that answers alone decide. Owns what a pause does; never ends a wait for an answer early.
+// A clock for loops that pause between two polls of a real peer: pauses take no time, and the deadline of a request is a real
+// minute, so that only the answers decide. It never ends a wait for an answer early.
 import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 import { type FakeClock, fakeClock } from './fake-clock.js';
 
 /**
- * @param pauseMs every sleep of this length is a pause; every other one is a deadline
- * @param pause what happens in a pause; left out: the time of the clock moves on by it
+ * @param pauseMs a sleep of this length is a pause; each other one is a deadline
+ * @param pause action of a pause; by default it advances the time of the clock
  */
 export function skippedPauses(
   pauseMs: number,

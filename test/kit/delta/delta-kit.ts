@@ -1,4 +1,4 @@
-// Two releases in memory, and the way between them: what the tests of deltas are made with.
+// Two releases in memory and the delta between them.
 import { createHash } from 'node:crypto';
 import { bytesAsSource } from '../../../src/core/delta/byte-source.js';
 import { createDeltaReader, type DeltaReading } from '../../../src/core/delta/delta-reader.js';
@@ -26,7 +26,7 @@ export function releaseOf(tree: Tree): TreeRelease {
   return { manifest: { files }, manifestBytes: encodeManifest({ files }), contents };
 }
 
-/** @returns a delta as it is before it is compressed */
+/** @returns a delta before its compression */
 export function deltaOf(base: TreeRelease, next: TreeRelease): Buffer {
   const pieces = encodeDelta(base, next, ({ file, from }) => ({
     next: bytesAsSource(next.contents.get(file.path) ?? Buffer.alloc(0)),
@@ -45,13 +45,13 @@ export function readingOf(base: TreeRelease, next: TreeRelease): DeltaReading {
 
 export interface Applied {
   readonly manifest: Manifest | undefined;
-  /** By path, only what the delta carried. */
+  /** By path: the files that the delta carried. */
   readonly made: Readonly<Record<string, string>>;
-  /** `PATH < FROM`, copies and literals, in their order. */
+  /** `PATH < FROM`, copies and literals, in order. */
   readonly told: readonly string[];
 }
 
-/** Applies a delta in memory. @param sizes of the pieces it comes in, over and over */
+/** Applies a delta in memory. @param sizes of the pieces in bytes, used repeatedly */
 export function applyDelta(
   base: TreeRelease,
   next: TreeRelease,

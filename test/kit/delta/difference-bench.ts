@@ -1,5 +1,4 @@
-// A host that gets its updates by difference: releases that are large enough for it, and what came of an update. Owns files and
-// looks; what is bent of them is the tests'.
+// A host that updates by deltas: releases that are large enough for it, and the results of an update.
 import assert from 'node:assert/strict';
 import { createCipheriv, createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -7,14 +6,14 @@ import { join } from 'node:path';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { type TestHost, type TestHostOptions, testHost } from '../host/test-host.js';
 
-/** Nothing that shrinks. */
+/** @returns incompressible text, equal for the same seed */
 export function noise(seed: string, bytes: number): string {
   const key = createHash('sha256').update(seed).digest().subarray(0, 16);
   const stream = createCipheriv('aes-128-ctr', key, Buffer.alloc(16));
   return stream.update(Buffer.alloc(bytes)).toString('base64').slice(0, bytes);
 }
 
-/** One line of a list and one small file are another one in each version; everything else stays. */
+/** @returns files of which one line of a list and one small file change in each version */
 export function filesOf(version: number): Record<string, string> {
   const lines = Array.from({ length: 400 }, (_, line) => `${line} ${noise(`line ${line}`, 40)}`);
   lines[200] = `200 version ${version}`;
@@ -30,18 +29,18 @@ export function filesOf(version: number): Record<string, string> {
 
 export interface DifferenceBench extends Disposable {
   readonly test: TestHost;
-  /** Publishes a version under its own serial. */
+  /** Publishes a version with its number as the serial. */
   publish(version: number, files?: Record<string, string>): Promise<void>;
-  /** Publishes, pulls, and asks for an activation. */
+  /** Publishes and pulls, and asserts an activation. */
   update(version: number): Promise<CycleResult>;
-  /** What was fetched of targets since the last question: `archive` or `delta`, in order. */
+  /** @returns `archive` or `delta` for each download since the last call, in order */
   fetched(): string[];
-  /** A path of the active tree, of its kept release. */
+  /** @returns a path in the active tree or in its retained release */
   tree(path?: string): string;
   kept(name?: string): string;
 }
 
-/** Release 1 is active. */
+/** @returns a host with release 1 active */
 export async function differenceBench(options: TestHostOptions = {}): Promise<DifferenceBench> {
   const test = testHost({ deltas: {}, ...options });
   const { paths } = test.host;
@@ -74,7 +73,7 @@ export async function differenceBench(options: TestHostOptions = {}): Promise<Di
   return bench;
 }
 
-/** @returns what a tree holds: path, type, mode, time and content of each */
+/** @returns path, type, mode, time and content of each entry of a tree */
 export function treeOf(root: string): string[] {
   return fs
     .readdirSync(root, { recursive: true, encoding: 'utf8' })

@@ -1,7 +1,7 @@
-// Trees that are large enough for deltas: lists of names that do not compress away, with single lines changed.
+// Trees that are large enough for deltas: lists of barely compressible names, with single lines changed.
 import { seeded } from '../assert/seeded.js';
 
-/** @returns about 25 bytes a line, of which few compress */
+/** @returns lines of about 25 bytes, which hardly compress */
 export function listOf(lines: number, seed = 7): string {
   const random = seeded(seed);
   const name = (): string => random.int(2 ** 31).toString(36) + random.int(2 ** 31).toString(36);

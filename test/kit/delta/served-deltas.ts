@@ -1,5 +1,5 @@
-// Deltas of releases as a publisher would offer them, for repositories in memory: made by our writer from one directory to the
-// next, compressed, and served below targets/. A test may bend what is signed, and what is served.
+// Deltas of releases for repositories in memory: made by the writer of Writ from one directory to the next, compressed, and
+// served below targets/. A test may change the signed and the served bytes.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
@@ -11,14 +11,14 @@ import { encodeManifest, type Manifest, manifestDigest } from '../../../src/core
 import { readSourceTree } from '../../../src/publisher/archive/source-tree.js';
 import { sha256 } from '../repository/archive-builder.js';
 
-/** A tree that was published, in a directory of its own. */
+/** A published tree in its own directory. */
 export interface PublishedTree {
   readonly directory: string;
   readonly manifest: Manifest;
   readonly manifestBytes: Buffer;
 }
 
-/** @returns the directory with the manifest that a publish would sign for it */
+/** @returns the directory with the manifest that a publish signs for it */
 export async function publishedTree(directory: string): Promise<PublishedTree> {
   const { manifest } = await readSourceTree(directory, defaultArchiveLimits);
   return { directory, manifest, manifestBytes: encodeManifest(manifest) };
@@ -41,12 +41,12 @@ export function compress(plain: Buffer): Buffer {
   return brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
 }
 
-/** @returns what is signed of this delta */
+/** @returns the signed description of this delta */
 export function describeDelta(base: PublishedTree, delta: Buffer): DeltaInfo {
   return { from: manifestDigest(base.manifestBytes), digest: sha256(delta), length: delta.length };
 }
 
-/** @returns where a repository has it */
+/** @returns its path in a repository */
 export function deltaPlace(bundle: string, { digest }: DeltaInfo): string {
   return `targets/${bundle}/${digest.slice('sha256:'.length)}.stable.delta`;
 }

@@ -1,11 +1,11 @@
-// How often the program under test turns to paths below a directory: its calls of node:fs are counted while something runs.
-// Counts what costs time on a big policy, so that no test needs a clock for it. Counts nothing of other processes.
+// Counts the calls of node:fs with paths below a directory, to measure the work for a big policy without a clock. Counts this process
+// only.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 type Calls = Record<string, unknown>;
 
-/** @returns the paths, as they were given, in their order */
+/** @returns the paths of the calls during `act`, unchanged and in order */
 export async function looksBelow(directory: string, act: () => Promise<unknown>): Promise<string[]> {
   const paths: string[] = [];
   const calls = fs as unknown as Calls;

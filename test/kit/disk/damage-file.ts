@@ -1,15 +1,15 @@
-// What goes wrong with one file on a disk: a bit of it, or what it is. Whose file it is, is the test's.
+// Damages one file on a disk: one bit, or its type.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 
-/** Turns the lowest bit of one byte. @param at of the byte, from 0 */
+/** Inverts the lowest bit of one byte. @param at offset of the byte from 0 */
 export function flipBit(path: string, at: number): void {
   const bytes = fs.readFileSync(path);
   bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
   fs.writeFileSync(path, bytes);
 }
 
-/** What waits for ever where somebody opens it to read. */
+/** Replaces the file by a FIFO, on which a reader blocks. */
 export function putFifo(path: string): void {
   fs.rmSync(path);
   execFileSync('mkfifo', [path]);

@@ -1,4 +1,4 @@
-// Who else may hold a lock, for tests: another agent, or a process that inherited the lock and says nothing of it.
+// Other holders of a lock: another agent, or a process that inherited the lock without recording itself.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -22,9 +22,9 @@ export function lockOptions(path: string, overrides: Partial<LockOptions> = {}):
 }
 
 export interface LockHolders {
-  /** Another process that takes the lock as `agent`, prints a line, and stays. */
+  /** Starts another process that takes the lock as `agent`, prints a line, and keeps running. */
   start(path: string): Promise<RunningScript>;
-  /** Also after a test that failed: a child left behind would keep its file from its end. */
+  /** Ends all holders; call it after a failed test too, because a child would keep the test file from ending. */
   endAll(): void;
 }
 
@@ -58,7 +58,7 @@ export async function killHolder(holder: RunningScript): Promise<void> {
   await closed;
 }
 
-/** Runs act while a `sleep` holds the lock that it inherited from the shell that took it, and left no note. */
+/** Runs `act` while a `sleep` holds a lock that it inherited from a shell, without a record of its holder. */
 export async function heldBySleep(path: string, act: (pid: number) => Promise<void>): Promise<void> {
   const descriptor = fs.openSync(path, 'r+');
   const child = spawn('sh', ['-c', 'flock -n 3 && exec sleep 60'], {

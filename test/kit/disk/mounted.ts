@@ -1,5 +1,5 @@
-// Runs a script in a mount namespace of its own: file systems mounted there vanish with it, and nobody else sees
-// them. Needs root, or a kernel that lets a user make a namespace; where it does not, the test is skipped.
+// Runs a script in its own mount namespace: file systems mounted there end with it, and other processes do not see them. Needs
+// root, or a kernel that lets a user make a namespace; otherwise the test is skipped.
 import { spawnSync } from 'node:child_process';
 import { type CommandResult, runCommand } from '../../../src/platform/process/run-command.js';
 import { scriptArgv } from '../cli/child-script.js';
@@ -7,7 +7,7 @@ import { needs } from '../programs/real-programs.js';
 
 const unshare = ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-m'];
 
-/** @returns options for node:test: empty where a namespace with a mount can be made */
+/** @returns options for node:test: empty if a namespace with a mount can be made */
 export function needsMounts(): { skip?: string } {
   const missing = needs('unshare', 'util-linux');
   if (missing.skip !== undefined || process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return missing;

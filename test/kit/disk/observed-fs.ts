@@ -1,4 +1,4 @@
-// Durable layers that a test watches, or that fail at one operation: what the tests of the layer itself start from.
+// Durable file layers that record their operations, or fail at one operation.
 import * as fs from 'node:fs';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
 
@@ -8,7 +8,7 @@ interface Observed {
   readonly calls: string[];
 }
 
-/** A durable file layer that writes down its operations. */
+/** @returns a durable file layer that records its operations */
 export function observed(): Observed {
   const calls: string[] = [];
   const disk = createDurableFs({
@@ -20,7 +20,7 @@ export function observed(): Observed {
 
 type Side = 'before' | 'after';
 
-/** A durable file layer on which one operation fails as the kernel would make it fail. */
+/** @returns a durable file layer on which one operation fails with an error of the kernel */
 export function failing(op: string, side: Side = 'before', errno = 'EIO'): DurableFs {
   const fail = (operation: { op: string }): void => {
     if (operation.op === op) throw Object.assign(new Error(`${errno}: injected`), { code: errno });

@@ -1,16 +1,16 @@
-// A kill in this process, at a chosen operation of the durable layer: from there on every operation throws the same
-// object, so that nothing of what was running can still change the disk, as little as a dead process can.
+// A simulated kill at a chosen operation of the durable layer: each later operation throws the same object, so that running code cannot
+// change the disk, as after a real kill.
 import type { FileOperation, OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 
-/** Thrown in place of a kill: no error of the disk, so that nobody handles it as one. */
+/** Thrown instead of a real kill. It is no error of the disk, so that no code handles it as one. */
 export class Killed extends Error {}
 
 export interface OperationTrap extends OperationObserver {
-  /** Labels of the operations that began, in their order. */
+  /** Labels of the begun operations, in order. */
   readonly seen: string[];
-  /** Kills before or after the operation with this index. */
+  /** Kills before or after the operation with this index, from 0. */
   arm(index: number, when: 'before' | 'after'): void;
-  /** True when the kill has come. */
+  /** Whether the kill has happened. */
   isSprung(): boolean;
 }
 

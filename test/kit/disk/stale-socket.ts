@@ -1,4 +1,4 @@
-// Leaves a socket file behind that nobody listens on, as a process killed with SIGKILL does.
+// Leaves a socket file without a listener, as a process killed with SIGKILL does.
 import { renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 
@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 export async function leaveStaleSocket(path: string): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(`${path}.live`, resolve));
-  // Closing unlinks the name the server was bound to: under another name the file stays.
+  // A close unlinks the bound name, so that the file stays under another name.
   renameSync(`${path}.live`, path);
   await new Promise<void>((resolve) => server.close(() => resolve()));
 }

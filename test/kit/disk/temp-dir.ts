@@ -1,4 +1,4 @@
-// A private directory for one test, removed afterwards whatever the test did to its modes.
+// A private directory for one test, which is removed afterwards whatever its modes are.
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export interface TempDir {
 }
 
 /**
- * @param parent tmpdir() by default; `memory()` where flushes would cost too much
+ * @param parent tmpdir() by default; `memory()` if flushes would take too long
  * @example using dir = tempDir();
  */
 export function tempDir(parent: string = tmpdir()): TempDir {
@@ -26,14 +26,14 @@ export function tempDir(parent: string = tmpdir()): TempDir {
   };
 }
 
-/** @returns a directory in memory if the machine has one and TMPDIR does not name another place; else tmpdir() */
+/** @returns a directory in memory if the machine has one and TMPDIR names no other place; otherwise tmpdir() */
 export function memory(): string {
   return process.env['TMPDIR'] === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 }
 
 /**
- * @returns a directory that is not below /dev, for tests of rules that leave out what is there, and on a disk, for tests
- *   of flushes: tmpdir() may be in memory (scripts/test-process.js)
+ * @returns a directory on a disk and not below /dev, for tests of flushes and of rules that leave out /dev. tmpdir() may be
+ *   in memory (scripts/test-process.js)
  */
 export function onDisk(): string {
   return '/var/tmp';

@@ -1,5 +1,4 @@
-// A store with a token, hosts that enrol with it, and their reports, without any network: what a report does, and nothing
-// of how it came. Signatures have tests of their own.
+// A fleet store with tokens, enrolled hosts and their reports, without a network or signatures, which have their own tests.
 import { createHash } from 'node:crypto';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
 import type { NewToken } from '../../../src/core/fleet/token-answers.js';
@@ -12,13 +11,13 @@ import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import type { Clock } from '../../../src/platform/time/clock.js';
 import { seededBytes } from '../assert/seeded.js';
 
-/** Where the tests of a store open one: each call is an empty one. */
+/** Makes the location of a store, a path or a postgres:// URL. Each call returns an empty one. */
 export type NewLocation = () => string | Promise<string>;
 
 export interface BenchHost {
   readonly keyId: string;
   readonly name: string;
-  /** Next counter that it would use. */
+  /** The counter of its next report. */
   counter: number;
 }
 
@@ -41,7 +40,10 @@ interface EnrolMore {
   readonly publicKey: string;
 }
 
-/** Opens the store at the location. The keys of enrolled hosts are the same in every run. */
+/**
+ * Opens the store at the location. The keys of enrolled hosts are equal in each run.
+ * @throws WritError if the store cannot be opened
+ */
 export async function fleetBench(
   location: string,
   clock: Clock,
@@ -49,7 +51,7 @@ export async function fleetBench(
 ): Promise<FleetBench> {
   const store = await openFleetStore(location, { clock, log: silentLog(), ...more });
   let keys = 0;
-  // The same in every run: lists are in the order of the digests of the keys.
+  // Constant keys, because lists are sorted by the digests of the keys.
   const nextKey = (): string => seededBytes(32, keys++).toString('base64');
   return {
     store,
@@ -78,7 +80,7 @@ export async function fleetBench(
   };
 }
 
-/** A report of a host that runs one release and confirmed it; what `more` says is said instead. */
+/** @returns a report of a host that runs and confirmed one release; `more` replaces members */
 export function reportOf(name: string, more: Partial<FleetReport> = {}): FleetReport {
   return {
     schema: 1,
@@ -122,7 +124,11 @@ export interface SendMore {
   readonly nonce?: string;
 }
 
-/** As if the host had signed it now. */
+/**
+ * Sends a report as if the host had signed it now.
+ * @param report an object, or the bytes of the body
+ * @returns the verdict of the ingest
+ */
 export function send(
   ingest: Ingest,
   host: BenchHost,

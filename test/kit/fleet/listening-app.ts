@@ -1,4 +1,4 @@
-// The routes of a fleet server on the store of a bench, listening on loopback: for a test that harms the store beneath a server.
+// The routes of a fleet server with the store of a bench, listening on loopback, for tests that damage the store under a server.
 import { createServer, type RequestListener } from 'node:http';
 import type { BlockList } from 'node:net';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
@@ -21,11 +21,11 @@ export interface ListeningApp extends AsyncDisposable {
 
 export interface AppMore {
   readonly clock?: Clock;
-  /** Addresses that many hosts share; loopback when it is left out. */
+  /** Addresses that many hosts share; loopback by default. */
   readonly shared?: BlockList;
 }
 
-/** @returns the address of the listening routes. Its disposal closes them and leaves the store open. */
+/** @returns the address of the listening routes. Disposal closes them and leaves the store open. */
 export async function listeningApp(
   store: FleetStore,
   { clock = systemClock, shared = uncountedAddresses([]) }: AppMore = {},

@@ -1,4 +1,4 @@
-// The routes by which a fleet server answers about itself, over the store of a bench and without a listener.
+// The routes with which a fleet server reports its own state, with the store of a bench and without a listener.
 import { createFleetMetrics } from '../../../src/fleet/http/fleet-metrics.js';
 import { ownRoutes } from '../../../src/fleet/http/own-routes.js';
 import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
@@ -8,7 +8,7 @@ import type { FleetBench } from './fleet-bench.js';
 
 type AskRoute = (url: string, headers?: Record<string, string>) => Promise<unknown>;
 
-/** @returns what asks one of them */
+/** @returns a function that requests a route; its result is undefined for an unknown path */
 export async function ownRoutesOf({ store, clock }: Pick<FleetBench, 'store' | 'clock'>): Promise<AskRoute> {
   const metrics = await createFleetMetrics({ process: 'omit' });
   const queries = createFleetQueries(store.db, store.fleetId, clock);

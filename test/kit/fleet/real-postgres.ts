@@ -1,5 +1,5 @@
-// A real PostgreSQL of Debian, on loopback, in a directory of its own, as the user `postgres` where the tests are root's:
-// initdb refuses root. Each store gets a database of its own. Flushes as it does anywhere.
+// A real PostgreSQL of Debian on loopback, in its own directory. It runs as the user `postgres` if the tests run as root, because initdb
+// refuses root. Each store gets its own database. Flushes are as in production.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ const versions = '/usr/lib/postgresql';
 export interface RunningPostgres {
   /** Makes an empty database. @returns its postgres:// URL */
   newDatabase(): Promise<string>;
-  /** Ends it without a word (`immediate`: as a crash does), and starts it again on the same data. */
+  /** Stops it as a crash does (`immediate`), and starts it again with the same data. */
   restart(): Promise<void>;
-  /** Of its first process, the parent of all others. */
+  /** Process id of the postmaster. */
   pid(): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -31,7 +31,10 @@ function binaries(): string | undefined {
   return newest === undefined ? undefined : join(versions, newest, 'bin');
 }
 
-/** @param directory for its data; it must exist, and others must be able to reach it */
+/**
+ * @param directory of its data, which must exist and be accessible for other users
+ * @throws Error if PostgreSQL is not installed or does not start
+ */
 export async function startPostgres(directory: string): Promise<RunningPostgres> {
   const bin = binaries();
   if (bin === undefined) throw new Error('PostgreSQL is not installed: apt-get install postgresql');

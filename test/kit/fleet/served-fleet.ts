@@ -1,4 +1,4 @@
-// `writ fleet serve` as a process on a store of its own, with the tokens that a test needs and a way to ask it.
+// `writ fleet serve` as a process with its own store, and the tokens and requests of a test.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { jsonOf, runWrit } from '../cli/run-writ.js';
@@ -11,13 +11,13 @@ export interface ServedFleet {
   readonly store: string;
   readonly url: string;
   readonly server: WritProcess;
-  /** Made on the store, beside the server. */
+  /** Made in the store directly. @returns the token */
   token(...flags: readonly string[]): Promise<string>;
-  /** A GET with a token; of `path` below the server. */
+  /** Sends a GET with a token. `path` is below the URL of the server. */
   get(path: string, token: string, headers?: Readonly<Record<string, string>>): Promise<Response>;
-  /** Enrolled, and not reporting yet. */
+  /** A host that is enrolled and has sent no report. */
   host(name: string, labels?: Readonly<Record<string, string>>): Promise<SignedHost>;
-  /** Flags of a command that asks the server with this role. */
+  /** @returns flags of a command that queries the server with this role */
   door(role: 'view' | 'detail' | 'operate'): Promise<readonly string[]>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// A host as a fleet server sees one over HTTP: a key of its own, enrolled with a token, reports signed by RFC 9421. No agent.
+// A host as a fleet server sees it over HTTP, without an agent: its own key, an enrolment token, and reports signed by RFC 9421.
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
@@ -9,7 +9,7 @@ export interface SignedHost {
   readonly key: string;
   /** Raw public key, base64. */
   readonly publicKey: string;
-  /** Signed by its key, with the next counter unless another one is given. */
+  /** Sends a report signed by its key, with the next counter by default. */
   post(
     path: string,
     body: string | Buffer,
@@ -19,12 +19,12 @@ export interface SignedHost {
       readonly headers?: Readonly<Record<string, string>>;
     },
   ): Promise<Response>;
-  /** The headers of such a request, with what is given in place of its own. */
+  /** @returns the headers of such a request; given members replace its own */
   headersOf(
     body: string | Buffer,
     more?: { readonly counter?: number; readonly created?: Date; readonly fleet?: string },
   ): Promise<Readonly<Record<string, string>>>;
-  /** @param headers beside its own */
+  /** @param headers in addition to its own */
   enrol(
     token: string,
     labels?: Readonly<Record<string, string>>,

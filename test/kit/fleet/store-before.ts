@@ -1,4 +1,4 @@
-// Takes a store back to what an earlier version left, so that a test can bring it forward again.
+// Converts a store to the schema of an earlier version, so that a test can migrate it again.
 import { sql } from 'kysely';
 import type { FleetStore } from '../../../src/fleet/store/open-store.js';
 
@@ -8,7 +8,7 @@ const indexes = {
   host_bundles_by_offered_state_offered_code: 'host_bundles (offered_state, offered_code)',
 };
 
-/** To version 4, which 0.1.0 has. */
+/** Converts the store to version 4, the schema of 0.1.0. */
 export async function takeBack({ db }: FleetStore): Promise<void> {
   const drop = [
     'hosts_by_due',

@@ -1,4 +1,4 @@
-// A webhook under time that a test moves: a summary that the test sets, the real loop and store, and what a receiver heard.
+// A webhook in virtual time: a summary that the test sets, the real loop and store, and a receiver that records requests.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ export const refusedOffer: OfferGroup = {
   ...{ state: 'refused', code: 'CHECK_FAILED', hosts: 3 },
 };
 
-/** Of a fleet that is well, but for what `more` says. */
+/** @returns the summary of a fleet without problems; `more` replaces members */
 export function summaryWith(more: Partial<FleetSummary> = {}): FleetSummary {
   return summarize({
     ...{ fleet: 'f-1', atMs: 1000, countedAtMs: 1000, silence: 'judged', roots: [], versions: [], keys: [] },
@@ -32,7 +32,7 @@ export interface Receiver extends AsyncDisposable {
   readonly url: URL;
   readonly bodies: WebhookBody[];
   readonly requests: IncomingMessage[];
-  /** 200 unless a test says otherwise; called when the body was read. */
+  /** Called after the body was read; sends 200 by default. */
   answer: (response: ServerResponse) => void;
 }
 
@@ -71,7 +71,7 @@ export interface RunningWebhook extends AsyncDisposable {
   readonly log: LogLines;
   readonly results: string[];
   summary: FleetSummary;
-  /** Waits until the loop rests, moves time to its next look, and waits until it rests again. */
+  /** Waits until the loop sleeps, advances the clock to its next round, and waits until it sleeps again. */
   look(times?: number): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// What Alertmanager's documentation says of the body that it posts to a webhook (version 4), as a schema that takes nothing else.
+// The webhook body (version 4) of Alertmanager's documentation as a schema without other members.
 // https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 
 const texts = { type: 'object', additionalProperties: { type: 'string' } };

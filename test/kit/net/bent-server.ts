@@ -1,5 +1,5 @@
-// A simulated repository behind a real web server, some of whose answers a test bends. For what only a connection
-// can do: drip, stop, never end.
+// A simulated repository with a real web server. A test changes some answers, for faults of a connection:
+// slow, stopped and endless answers.
 import type { ServerResponse } from 'node:http';
 import { defaultTransportLimits, type TransportLimits } from '../../../src/core/limits.js';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
@@ -8,9 +8,9 @@ import { fakeClock } from '../clock/fake-clock.js';
 import { httpFixture } from './http-fixture.js';
 
 export interface BentServer {
-  /** For TestHostOptions: puts the server between the client and the simulator. */
+  /** For TestHostOptions: replaces the simulator as the source of the client. */
   readonly source: (simulated: RepositorySource) => RepositorySource;
-  /** Answers paths that match in this way from now on; undefined heals it. */
+  /** Changes the answers to matching paths from now on; undefined: all answers are correct. */
   bent: Bend | undefined;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface Bend {
 }
 
 /**
- * @param limits hold for what is bent alone: on a busy machine an honest answer may take longer
+ * @param limits of changed answers only, because a correct one may take longer on a busy machine
  * @example await using server = await bentServer(); using host = await attackedHost({ source: server.source });
  */
 export async function bentServer(limits: Partial<TransportLimits> = {}): Promise<BentServer> {
@@ -57,7 +57,7 @@ export async function bentServer(limits: Partial<TransportLimits> = {}): Promise
   return server;
 }
 
-/** Asks for each path the source that `choose` names; whoever opened them closes them. */
+/** @returns a source that uses the source of `choose` for each path; the caller closes those */
 export function sourceByPath(choose: (path: string) => RepositorySource): RepositorySource {
   return {
     location: choose('').location,
@@ -77,7 +77,7 @@ async function answerHonestly(
   response.end(verdict?.kind === 'found' ? verdict.bytes : undefined);
 }
 
-/** A body that never ends, as fast as it is taken. */
+/** Sends an endless body as fast as the client reads it. */
 export function endless(response: ServerResponse): void {
   const chunk = Buffer.alloc(65_536, 0x20);
   const more = (): void => {
@@ -87,7 +87,7 @@ export function endless(response: ServerResponse): void {
   more();
 }
 
-/** A body that never ends, one byte at a time. */
+/** Sends an endless body one byte at a time. */
 export function dripping(response: ServerResponse): void {
   const timer = setInterval(() => response.write(' '), 10);
   response.on('close', () => clearInterval(timer));

@@ -1,4 +1,4 @@
-// A self-signed certificate made by openssl, and a request that trusts nothing but one certificate.
+// A self-signed certificate made by openssl, and a request that trusts only one certificate.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
@@ -58,7 +58,7 @@ export interface SecureAnswer {
   readonly protocol: string;
 }
 
-/** One request that trusts only this certificate. */
+/** Sends one request that trusts only this certificate. @returns its answer; rejects if the connection fails */
 export function secureGet(url: string, certFile: string): Promise<SecureAnswer> {
   return new Promise((resolve, reject) => {
     const request = get(`${url}/metadata/timestamp.json`, { ca: readFileSync(certFile), agent: false });

@@ -1,16 +1,16 @@
-// Stands between hosts and a real server, and cuts or holds what is sent of archives and deltas. Passes everything on as it
-// comes, requests with their headers and answers with theirs, and counts the bytes of files that it let through.
+// A proxy between hosts and a real server, which stops answers with archives and deltas. It forwards all requests and answers
+// unchanged, and counts the sent bytes of files.
 import { request as ask } from 'node:http';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
 
 export interface CuttingFront extends HttpFixture {
-  /** Of the server behind it. */
+  /** URL of the server behind it. */
   readonly origin: string;
-  /** The next answer with a file, behind those of earlier calls, ends after so many bytes: by a dead connection, or nothing more comes. */
+  /** Ends the next answer with a file after this many bytes, in order of the calls: by a closed connection, or by silence. */
   endNext(end: AnswerEnd): void;
-  /** Sends the rest of each answer that ended by silence. */
+  /** Sends the rest of each answer that stopped by silence. */
   release(): void;
-  /** Of each request for a file, in their order. */
+  /** Answers with a file, in order of their requests. */
   readonly files: readonly FileAnswer[];
 }
 
@@ -27,7 +27,7 @@ export interface FileAnswer {
   sentBytes: number;
 }
 
-/** @param origin of the server behind it; without `ranges` it sends each file as a whole */
+/** @param origin URL of the server; without `ranges` each file is sent complete */
 export async function cuttingFront(origin: string, { ranges = true } = {}): Promise<CuttingFront> {
   const files: FileAnswer[] = [];
   const ends: AnswerEnd[] = [];

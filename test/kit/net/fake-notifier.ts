@@ -1,10 +1,10 @@
-// A door to a service manager that only remembers what it was told.
+// A notifier of a service manager that only records its lines.
 import type { Notifier } from '../../../src/platform/telemetry/sd-notify.js';
 
 export interface FakeNotifier extends Notifier {
-  /** The lines of every datagram, in their order. */
+  /** The lines of each datagram, in order. */
   readonly notified: readonly (readonly string[])[];
-  /** What the next datagrams end with. */
+  /** Result of the next datagrams. */
   answer(state: 'sent' | 'failed'): void;
 }
 

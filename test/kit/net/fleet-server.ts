@@ -1,5 +1,5 @@
-// A fleet server that stands in for a real one: it verifies every signature by the library, keeps counters as the rules of
-// replays say, and records what it was sent. Owns no store; a test bends its answers.
+// A fake fleet server: it verifies each signature with the library, applies the replay rules to counters, and records requests.
+// It has no store; a test changes its answers.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { httpbis } from 'http-message-signatures';
@@ -16,27 +16,27 @@ export interface HeardReport {
 }
 
 export interface FleetStandIn extends AsyncDisposable {
-  /** For `fleet.url`. */
+  /** URL for `fleet.url`. */
   readonly url: string;
   readonly tokens: Set<string>;
   readonly enrolments: EnrolRequest[];
-  /** Every report whose signature held, in its order. */
+  /** Reports with a valid signature, in order. */
   readonly reports: HeardReport[];
-  /** Requests whose signature or digest did not hold, enrolments without the token in their headers, reports with one. */
+  /** Requests with an invalid signature or digest, enrolments without the token in their headers, reports with one. */
   readonly unproven: string[];
-  /** Of the last outcome stored, by key. */
+  /** Number of the last stored outcome by key. */
   readonly outcomes: Map<string, number>;
   readonly counters: Map<string, number>;
   readonly retired: Set<string>;
-  /** Requests of any kind. */
+  /** Number of requests of any kind. */
   asked(): number;
-  /** New keys wait until they are approved. */
+  /** Whether new keys wait for approval. */
   approves: 'at-once' | 'later';
-  /** What it grants; left out: what was asked for. */
+  /** The granted reporting interval; the requested one by default. */
   grantsMs: number | undefined;
-  /** In place of any answer. */
+  /** Replaces each answer. */
   bend: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
-  /** Reports that were stored. */
+  /** Stored reports. */
   stored(): readonly FleetReport[];
   approveAll(): void;
 }
@@ -131,7 +131,7 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
   return stand;
 }
 
-/** Signature, digest, and what it must be over. */
+/** Verifies signature, digest and covered components. */
 async function holds(
   request: IncomingMessage,
   body: string,
@@ -148,7 +148,7 @@ async function holds(
   const message = { method: request.method ?? '', url: `http://fleet.test${request.url}`, headers };
   const isGood = await httpbis.verifyMessage(
     {
-      // Only the counter says what is old: the clock of a host may be wrong.
+      // Only the counter decides about a replay, because the clock of a host may be wrong.
       tolerance: Number.MAX_SAFE_INTEGER / 1000,
       notAfter: new Date(8.64e15),
       requiredFields: [...parts],

@@ -1,4 +1,4 @@
-// An agent's site that reports to a stand-in of a fleet server. Owns set-up, and time that moves while sockets are waited for.
+// The site of an agent that reports to a fake fleet server, with a clock that advances while a test waits for sockets.
 import { writeFileSync } from 'node:fs';
 import { type AgentSite, agentSite } from '../agent/agent-in-process.js';
 import { until } from '../assert/until.js';
@@ -7,11 +7,11 @@ import type { FleetStandIn } from './fleet-server.js';
 
 export interface FleetSite extends AgentSite {
   readonly tokenFile: string;
-  /** Moves time until it holds. */
+  /** Advances the clock until the condition is true. */
   untilSo(holds: () => boolean, stepMs?: number): Promise<void>;
 }
 
-/** @param keys of `fleet`, over its defaults */
+/** @param keys of `fleet` in the configuration, over its defaults */
 export function fleetSite(
   dir: TempDir,
   { url }: Pick<FleetStandIn, 'url'>,

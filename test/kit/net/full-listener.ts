@@ -1,11 +1,11 @@
-// A listener on loopback that lets connections wait: its backlog is full, so that Linux drops the next SYN and says nothing.
+// A listener on loopback with a full backlog, so that Linux drops the next SYN without an answer.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 
-/** Node accepts whatever comes; Python accepts only when it is asked to. */
+/** Python, because Node accepts each connection at once. */
 const listener = `
 import socket, sys
 server = socket.socket()
@@ -18,7 +18,7 @@ while True: kept.append(server.accept())
 `;
 
 /**
- * @param drain when it aborts, the listener accepts everything; an attempt that waits connects with its next SYN, within seconds
+ * @param drain on abort the listener accepts all connections; a waiting attempt connects with its next SYN, within seconds
  * @returns its port
  */
 export async function fullListener(

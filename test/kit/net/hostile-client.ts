@@ -1,10 +1,10 @@
-// Connections of clients that mean no good: what they send is theirs, and nothing that comes back is read unless asked for.
+// Connections of hostile clients. The answers are read only on request of a test.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 /**
- * @param from an address of this machine; all of 127.0.0.0/8 are
- * @returns the connection, once what it has to say is sent
+ * @param from a source address of this machine, as all of 127.0.0.0/8
+ * @returns the connection after the text is sent
  */
 export async function hostileClient(url: string, text: string, from?: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
@@ -13,7 +13,7 @@ export async function hostileClient(url: string, text: string, from?: string): P
     host: hostname,
     ...(from === undefined ? {} : { localAddress: from }),
   });
-  // It is refused or cut off: that is what it is for.
+  // The server may reject or reset the connection.
   socket.on('error', () => undefined);
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
   if (text !== '' && socket.writable) await new Promise((resolve) => socket.write(text, resolve));
@@ -25,13 +25,13 @@ export async function hostileClients(url: string, text: string, count: number): 
   return Promise.all(Array.from({ length: count }, () => hostileClient(url, text)));
 }
 
-/** Each from another address. */
+/** Opens each connection from another address. */
 export async function manyClients(url: string, text: string, count: number): Promise<Socket[]> {
   const from = (index: number): string => `127.7.${index >> 8}.${index & 255}`;
   return Promise.all(Array.from({ length: count }, (_, index) => hostileClient(url, text, from(index))));
 }
 
-/** Reads the first bytes of an answer and resets the connection: the rest has nobody to go to. */
+/** Reads the first bytes of an answer and resets the connection. */
 export async function resetAfterFirstBytes(socket: Socket): Promise<void> {
   if (!socket.destroyed) await Promise.race([once(socket, 'data'), once(socket, 'close')]);
   socket.resetAndDestroy();

@@ -1,4 +1,4 @@
-// A server that answers as a test wants and the HTTP source in front of it.
+// A server with the answers of a test and an HTTP source that reads from it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultTransportLimits, type TransportLimits } from '../../../src/core/limits.js';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';

@@ -1,9 +1,9 @@
-// A web server on a free local port that answers as a test says, and keeps what it was asked.
+// A web server on a free local port that sends the answers of a test and records requests.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface HttpFixture {
-  /** With a slash at its end. */
+  /** URL with a slash at its end. */
   readonly url: string;
   readonly requests: IncomingMessage[];
   /** Connections accepted so far. */

@@ -1,5 +1,5 @@
-// Two network namespaces with a cable between them: a host's, with a resolver of its own, and a server's. Nothing of this machine
-// is changed, and all of it vanishes with the processes that this file started.
+// Two connected network namespaces: a host's with its own resolver, and a server's. The machine is unchanged, and the namespaces end
+// with the processes that this file started.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -20,19 +20,19 @@ export const needsNetworkPair = {
 export const serverAddress = '10.9.0.2';
 export const serverName = 'policy.test';
 export const serverPort = 8080;
-/** Where a fleet server answers, on the same machine as the repository. */
+/** Port of a fleet server on the same machine as the repository. */
 export const fleetPort = 8090;
 
 export interface NetworkPair extends AsyncDisposable {
-  /** A command on the host. */
+  /** Runs a command on the host. */
   readonly onHost: (...command: string[]) => [string, ...string[]];
-  /** A command on the server's side. */
+  /** Runs a command on the server. */
   readonly onServer: (...command: string[]) => [string, ...string[]];
-  /** File that the host's resolver reads; it is written in place. */
+  /** File that the host's resolver reads; write it in place. */
   readonly resolverFile: string;
-  /** Asks once from the host, as an agent there does. @returns why the server was not reached */
+  /** Sends one request from the host as an agent does. @returns the reason of a failure; undefined if the server answered */
   ask(url: string, server?: ContactServer): Promise<string | undefined>;
-  /** The status of each answer of the repository from now on; `off`: nothing listens there. */
+  /** Sets the status of each answer of the repository; `off`: no process listens. */
   answerWith(status: number | 'off'): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `;
 
-/** @returns undefined where this user may make no namespaces */
+/** @returns the pair; undefined if this user may make no namespaces */
 export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined> {
   const user = process.getuid?.() === 0 ? [] : ['-r'];
   const children: ChildProcess[] = [];
@@ -136,7 +136,7 @@ function isApart({ pid }: ChildProcess): boolean {
   }
 }
 
-/** A program that answers each line with a line, after a first one when it is ready. */
+/** A program that answers each line with a line, after a first line when it is ready. */
 function talkTo([program, ...args]: readonly [string, ...string[]]) {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

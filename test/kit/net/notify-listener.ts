@@ -1,5 +1,5 @@
-// A real datagram socket as a service manager has it, for Node has none: a few lines of Python that print what comes,
-// with the time of its arrival, and close the descriptor of a barrier as systemd does.
+// A real datagram socket of a service manager in Python, because Node has none. It prints the datagrams with the time of arrival,
+// and closes the descriptor of a barrier as systemd does.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -28,20 +28,20 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sy
 
 export interface Datagram {
   readonly lines: readonly string[];
-  /** CLOCK_MONOTONIC when it came, in microseconds. */
+  /** CLOCK_MONOTONIC at its arrival, in microseconds. */
   readonly usec: number;
 }
 
 export interface NotifyListener extends AsyncDisposable {
-  /** For NOTIFY_SOCKET. */
+  /** Path for NOTIFY_SOCKET. */
   readonly socket: string;
-  /** Everything that came so far, in its order. */
+  /** Received datagrams, in order. */
   readonly datagrams: readonly Datagram[];
-  /** Datagrams that hold this line. */
+  /** @returns the datagrams with this line */
   withLine(line: string): Datagram[];
-  /** Resolves when a datagram with this line has come. */
+  /** Resolves after a datagram with this line has arrived. */
   has(line: string): Promise<void>;
-  /** Resolves when all has come that was sent before: datagrams keep their order. */
+  /** Resolves after all datagrams sent before this call have arrived, because datagrams keep their order. */
   caughtUp(): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
-// A request of which a test sends the headers first and the body as it likes, and whose answer may come before the body ended.
+// A request for which a test sends the headers first and the body later; the answer may arrive before the body ends.
 import { connect, type Socket } from 'node:net';
 
 export interface OpenRequest extends AsyncDisposable {
-  /** Status, and the code where the answer has one. */
+  /** Status, and the error code of the answer if it has one. */
   readonly answer: Promise<readonly [number, string]>;
   readonly closed: Promise<unknown>;
   send(text: string): void;
 }
 
-/** Sends the headers of a POST, and of its body what the test sends. */
+/** Sends the headers of a POST; the test sends its body. */
 export function openRequest(
   url: string,
   path: string,

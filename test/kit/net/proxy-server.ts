@@ -1,5 +1,5 @@
-// A small HTTP proxy on a free local port: tunnels for https, whole URLs for http. Sends each target to the port that a test names, so
-// that a test can use names that exist nowhere. Keeps the request lines and the credentials that it was sent.
+// A small HTTP proxy on a free local port: tunnels for https, complete URLs for http. It connects each host name to a port of the test,
+// so that names need not exist. It records request lines and credentials.
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -11,17 +11,17 @@ export interface ProxyServer {
   readonly url: string;
   /** As `CONNECT policy.test:443` and `GET http://policy.test/a`. */
   readonly lines: string[];
-  /** Of each request; undefined for one without. */
+  /** Credentials of each request; undefined without. */
   readonly credentials: (string | undefined)[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface ProxyAnswers {
-  /** Local ports of the servers behind it, by host. */
+  /** Local ports of the servers by host name. */
   readonly ports: Readonly<Record<string, number>>;
-  /** @returns a status to refuse with; undefined for a request that it serves */
+  /** @returns a status to reject with; undefined to serve the request */
   readonly refuse?: (credentials: string | undefined) => number | undefined;
-  /** `always`: takes each request, and answers none. `in tunnels`: answers CONNECT, and forwards nothing. */
+  /** `always`: accepts requests and answers none. `in tunnels`: answers CONNECT, and forwards nothing. */
   readonly silent?: 'always' | 'in tunnels';
   readonly tls?: { readonly cert: string; readonly key: string };
 }

@@ -1,27 +1,27 @@
-// Sends bytes over a plain socket and keeps what comes back: for requests that a proper client cannot write.
+// Sends bytes over a plain socket and records the answer, for requests that a correct client cannot send.
 import { connect } from 'node:net';
 
 export interface RawAnswer {
-  /** 0 when the connection ended without an answer. */
+  /** 0 if the connection ended without an answer. */
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
 
-/** @param text the request as it goes over the wire; resolves when the server ends the connection. */
+/** @param text bytes of the request. @returns the answer after the server ended the connection */
 export function rawRequest(url: string, text: string): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const socket = connect(Number(port), hostname, () => socket.write(text));
     socket.on('data', (chunk) => chunks.push(chunk));
-    // A reset is an answer too: the server refused to go on.
+    // A reset is an answer too: the server rejected the request.
     socket.on('error', () => undefined);
     socket.on('close', () => resolve(parseAnswer(Buffer.concat(chunks).toString('latin1'))));
   });
 }
 
-/** GET with exactly this request target, and the connection closed after it. */
+/** Sends a GET with exactly this request target, which closes the connection. */
 export function rawGet(url: string, target: string): Promise<RawAnswer> {
   return rawRequest(url, `GET ${target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n`);
 }

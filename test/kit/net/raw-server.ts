@@ -1,15 +1,15 @@
-// A server of plain bytes, for answers that no honest HTTP server can give.
+// A server of plain bytes, for answers that no correct HTTP server sends.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export interface RawServer {
-  /** With a slash at its end. */
+  /** URL with a slash at its end. */
   readonly url: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * @param answer called once a connection, when the first bytes have come
- * @param host of the loopback device
+ * @param answer called once for each connection, after its first bytes
+ * @param host address of the loopback device
  */
 export async function rawServer(
   answer: (socket: Socket, request: Buffer) => void,
@@ -35,7 +35,7 @@ export async function rawServer(
   };
 }
 
-/** Writes the same bytes again and again, until the other side has had enough. */
+/** Writes the same bytes repeatedly until the connection is closed. */
 export function endlessly(socket: Socket, bytes: string, everyMs: number): void {
   const timer = setInterval(() => socket.write(bytes), everyMs);
   socket.on('close', () => clearInterval(timer));

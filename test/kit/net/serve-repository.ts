@@ -1,11 +1,10 @@
-// A repository on a local web server: files in memory that were never on a disk, or a directory whose answers may be
-// bent. Owns plain answers; how one is bent is the test's.
+// A repository on a local web server: files in memory, or a directory with answers that a test changes.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
 
-/** @param files by path below the top, as `metadata/timestamp.json`; looked at on every request */
+/** @param files by path below the top, as `metadata/timestamp.json`; read at each request */
 export function serveFiles(files: ReadonlyMap<string, Buffer>): Promise<HttpFixture> {
   return httpFixture((request: IncomingMessage, response: ServerResponse) => {
     const bytes = files.get((request.url ?? '/').slice(1));
@@ -14,7 +13,7 @@ export function serveFiles(files: ReadonlyMap<string, Buffer>): Promise<HttpFixt
   });
 }
 
-/** @returns true when it has answered, or will never answer */
+/** @returns true if it answered, or left the request without an answer on purpose */
 export type Bend = (path: string, response: ServerResponse, honest: () => Buffer) => boolean;
 
 /** @example await using server = await serveDirectory(repository, () => false); */

@@ -1,16 +1,15 @@
-// Reads the commands of a page: the `sh` blocks, split into what is typed at once, each with what the page says comes of it.
-// Runs nothing.
+// Reads the commands of a page: its `sh` blocks, split into commands, each with the result that the page states.
 
 export interface PageCommand {
-  /** As the page has it, without what it says of the result. */
+  /** The command without the comment about its result. */
   readonly text: string;
-  /** From a comment behind the command, `# exit 3: CHECK_FAILED`; 0 without one. */
+  /** Exit code of a comment after the command, `# exit 3: CHECK_FAILED`; 0 without one. */
   readonly exitCode: number;
-  /** What the output must contain, white space apart. */
+  /** Text that the output must contain, compared without white space. */
   readonly shows: string;
 }
 
-/** One for each line, but for those that go on behind a backslash, in quotes of `<<'END'` or up to END. */
+/** @returns a command for each line; lines after a backslash, in quotes or up to the END of `<<'END'` belong to one command */
 export function commandsIn(block: string): PageCommand[] {
   const whole = /^.*<<-?'?END'?.*\n[\s\S]*?^END$|^(?:.*\\\n)*.*$/gm;
   const texts = [...block.matchAll(whole)].map(([text]) => text).filter((text) => text.trim() !== '');
@@ -32,14 +31,14 @@ export function sectionOf(page: string, heading: string): string {
   return lines.slice(0, to < 0 ? undefined : to).join('\n');
 }
 
-/** The bodies of the blocks of one language, in their order. */
+/** @returns the bodies of the blocks of one language, in order */
 export function blocksOf(text: string, language = 'sh'): string[] {
   return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
     .filter(([, name]) => name === language)
     .map(([, , body = '']) => body);
 }
 
-/** White space does not count. */
+/** @returns the text with single spaces as white space */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }

@@ -1,6 +1,5 @@
-// Types the commands of a page into one shell, as its reader would: variables, directories and background jobs stay from one
-// command to the next. Owns a bare home directory, the user that types, the words that are replaced (ports, paths of an
-// installed package), and the end of everything that was started; what should come of a command is the page's.
+// Runs the commands of a page in one shell as its reader does: variables, directories and background jobs last from one command to
+// the next. It has an empty home directory, another user, replacements (ports, paths of an installed package), and ends all processes.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -13,32 +12,32 @@ import { projectRoot } from '../sources/source-files.js';
 import { blocksOf, commandsIn, oneLine, type PageCommand } from './page-commands.js';
 
 export interface PageShell extends AsyncDisposable {
-  /** Types every command of the `sh` blocks in a text, and holds each to what the text says of it. */
+  /** Runs each command of the `sh` blocks in a text, and asserts the result that the text states. */
   play(text: string): Promise<void>;
   type(text: string): Promise<Typed>;
 }
 
 export interface Typed {
   readonly exitCode: number;
-  /** stdout and stderr, as a terminal would show them. */
+  /** stdout and stderr in the order of a terminal. */
   readonly output: string;
 }
 
 export interface PageShellOptions {
-  /** `nobody` where the test is root; the one who runs the test otherwise. */
+  /** `nobody` if the test runs as root, otherwise the current user. */
   readonly user: 'nobody' | 'root';
-  /** The working directory; the bare home by default. */
+  /** Working directory; the empty home by default. */
   readonly cwd?: string;
-  /** What stands in the page, and what is typed in its place; the longest first. */
+  /** Replacements of texts on the page; the longest is replaced first. */
   readonly words?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** Other programs for the front of PATH, as shell scripts by their name. */
+  /** Shell scripts by name, which precede other programs in PATH. */
   readonly programs?: Readonly<Record<string, string>>;
-  /** Behind a command that matches, what is waited for: a condition of the shell, tried for half a minute. */
+  /** After a matching command a shell condition is awaited, for at most half a minute. */
   readonly settles?: readonly (readonly [command: RegExp, condition: string])[];
 }
 
-/** Where the package puts what the examples need, and where a checkout has it. */
+/** Paths of the examples in a package, with those of a checkout. */
 export const packagedExamples = {
   '/usr/share/doc/writ/examples/bundles': `${projectRoot}/bundles`,
   '/usr/share/doc/writ/examples': `${projectRoot}/docs/examples`,
@@ -47,7 +46,7 @@ const nobody = 65_534;
 const mark = '--- the command has ended: ';
 const commandTimeoutMs = 60_000;
 
-/** @param dir becomes the home of the one who types */
+/** @param dir becomes the home directory */
 export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
   const drops = options.user === 'nobody' && userInfo().uid === 0;
   const { words = {}, settles = [], cwd = dir.path } = drops ? withReadablePaths(options) : options;
@@ -68,7 +67,7 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
   const type = async (text: string): Promise<Typed> => {
     received = '';
     const typed = replaced(text, words);
-    // Nothing to read but what the command itself brings.
+    // stdin is empty, except for the input in the command.
     shell.stdin?.write(`eval ${quoted(typed)} </dev/null; printf '\\n%s%s\\n' '${mark}' "$?"\n`);
     const ended = await new Promise<RegExpExecArray>((resolve, reject) => {
       const fail = (why: string): void => reject(new Error(`${why}: ${typed}\n${received}`));
@@ -111,7 +110,7 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
     [Symbol.asyncDispose]: async () => {
       if (shell.exitCode !== null || shell.signalCode !== null) return;
       const ended = new Promise((resolve) => shell.once('close', resolve));
-      // All that it started are in its group.
+      // All processes that it started are in its group.
       process.kill(-(shell.pid ?? 0), 'SIGKILL');
       await ended;
     },
@@ -125,7 +124,7 @@ interface StartOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** With the paths of a checkout that `nobody` may read. */
+/** Replaces paths by those of a checkout that `nobody` may read. */
 function withReadablePaths({ words = {}, cwd, ...options }: PageShellOptions): PageShellOptions {
   const readable = (text: string): string => text.replaceAll(projectRoot, readableCheckout());
   const readableWords = Object.entries(words).map(([from, to]) => [from, readable(to)]);

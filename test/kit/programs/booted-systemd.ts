@@ -1,5 +1,5 @@
-// The disk of a machine that a systemd boots from, on the programs of this machine: an own /etc, /var and /srv, the units that Writ
-// ships where a package would put them, and next to nothing beside. Owns what process 1 sees; its life is machine-boot's.
+// The disk of a machine that a systemd boots from with the programs of this machine: its own /etc, /var and /srv, and the units of
+// Writ at the paths of a package. machine-boot.ts starts and ends it.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -8,17 +8,17 @@ import { projectRoot } from '../sources/source-files.js';
 import { type BootedSystemd, bootMachine, controlGroupRoot, groupName, namespaces } from './machine-boot.js';
 import { needs } from './real-programs.js';
 
-/** The disk of a machine: what is written there outlives a boot. */
+/** The disk of a machine, which survives a boot. */
 export interface MachineDisk {
-  /** @param path absolute, as in the machine. @returns where it lies on this host */
+  /** @param path absolute, in the machine. @returns its path on this host */
   path(path: string): string;
   /** Writes a file with its parents. */
   write(path: string, text: string, mode?: number): void;
-  /** What a service wrote to stdout and stderr. */
+  /** @returns stdout and stderr of a service */
   log(service: string): string;
 }
 
-/** @returns options for node:test: empty where a systemd can be booted; in CI a missing program fails the test */
+/** @returns options for node:test: empty if a systemd can be booted; in CI a missing program fails the test */
 export function needsBoot(): { skip?: string } {
   const missing = [
     needs('systemctl', 'systemd'),
@@ -42,7 +42,7 @@ export function needsBoot(): { skip?: string } {
   }
 }
 
-/** @returns options for node:test: empty where units of a machine can be given bounds of memory and of processes */
+/** @returns options for node:test: empty if units of a machine can have limits of memory and processes */
 export function needsControllers(): { skip?: string } {
   const boot = needsBoot();
   const root = controlGroupRoot();
@@ -53,7 +53,7 @@ export function needsControllers(): { skip?: string } {
   return missing.length === 0 ? {} : { skip };
 }
 
-/** @param directory where the disk is kept; must exist */
+/** @param directory of the disk; must exist */
 export function machineDisk(directory: string): MachineDisk {
   fs.chmodSync(directory, 0o755);
   const path = (inside: string): string => join(directory, inside);
@@ -68,7 +68,7 @@ export function machineDisk(directory: string): MachineDisk {
   fs.symlinkSync('/run', path('var/run'));
   write('/etc/hosts', '127.0.0.1 localhost\n');
   write('/etc/machine-id', `${randomBytes(16).toString('hex')}\n`);
-  // There is no journal.
+  // The machine has no journal.
   const log = (service: string): string => `/var/log/${service}.log`;
   write(
     '/etc/systemd/system/service.d/log.conf',
@@ -84,11 +84,11 @@ export function machineDisk(directory: string): MachineDisk {
   };
 }
 
-/** What process 1 itself needs of the units of this machine's systemd. */
+/** Units of this machine's systemd that process 1 requires. */
 const targets =
   'sysinit basic multi-user shutdown umount final local-fs sockets paths timers slices network rescue emergency';
 
-/** Builds what process 1 sees. In the environment: DISK, PROJECT, NODE, TARGETS. */
+/** Builds the root of process 1. Environment: DISK, PROJECT, NODE, TARGETS. */
 const setup = `cd "$DISK"
 mkdir -p usr run tmp proc sys dev opt/writ mnt root home .layers .old
 chmod 1777 tmp var/tmp
@@ -112,7 +112,7 @@ mount --bind .layers/none usr/lib/systemd/system-generators
 `;
 
 /**
- * Boots from the disk, and resolves when process 1 takes orders; its jobs may still be waiting.
+ * Boots from the disk. Resolves when process 1 accepts commands; its jobs may still wait.
  * @example await using machine = await bootSystemd(disk);
  */
 export function bootSystemd(disk: MachineDisk): Promise<BootedSystemd> {

@@ -1,5 +1,5 @@
-// Daemons that follow the link `current` by themselves and note in a file which generation they use: its number, or
-// `error NUMBER REASON`. Believes the file only about the generation that is asked for; notifies nobody.
+// Driver of daemons that follow the link `current` and write the generation that they use into a file: its number, or
+// `error NUMBER REASON`. The file confirms only the requested generation; no worker is notified.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readSmallFile } from '../../../src/platform/read-file.js';
@@ -46,7 +46,7 @@ async function waitFor(path: string, reset: ResetOptions, { clock }: DriverConte
   for (;;) {
     const note = noteIn(path);
     if (note === String(target.generation)) return confirmed(`uses generation ${note}`);
-    // An error about an older generation says nothing of this one.
+    // An error of an older generation is no verdict on this one.
     if (note.startsWith(`error ${target.generation} `)) return refused(note);
     if (clock.monotonicMs() >= endMs || signal?.aborted === true) return unreachable(`${path} says: ${note}`);
     await clock.sleep(lookAgainMs, signal);

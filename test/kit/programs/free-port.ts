@@ -11,12 +11,15 @@ import { createServer } from 'node:net';
 
 const lowestPort = 20_000;
 const portCount = 12_000;
-/** Spreads processes over the range, so that a port rests for a while after its process has ended. */
+/** Spreads processes over the range, so that a port is unused for a while after its process ended. */
 const portsOfProcess = 40;
 
 let next = (process.pid * portsOfProcess) % portCount;
 
-/** @returns a port that no program uses for TCP or UDP, reserved until this process ends */
+/**
+ * @returns a port that no program uses for TCP or UDP, reserved until this process ends
+ * @throws Error if no port of the range is free
+ */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < portCount; tries++) {
     const port = lowestPort + next;
@@ -33,7 +36,7 @@ function reserve(port: number): Promise<boolean> {
   });
 }
 
-/** A program that is no test may have the port. */
+/** Another program may use the port. */
 async function isFree(port: number): Promise<boolean> {
   return (await isFreeForTcp(port)) && (await isFreeForUdp(port));
 }

@@ -1,6 +1,5 @@
-// Boots a systemd as process 1 of namespaces of its own, on a disk that a script builds, and runs commands in it. Owns its start,
-// its end by order or by a power cut, and that nothing of it is left; knows neither what is on the disk nor what a unit means.
-// Needs root, namespaces and control groups 2.
+// Boots a systemd as process 1 of its own namespaces, on a disk that a script builds, and runs commands in it. It ends by a shutdown or
+// a power cut, and no process remains. Needs root, namespaces and control groups 2.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -10,51 +9,51 @@ import { runCommand } from '../../../src/platform/process/run-command.js';
 import { childrenOf, isGone } from './processes.js';
 
 export interface BootedSystemd extends AsyncDisposable {
-  /** Runs a program in it as root; its end is bound (`Boot.commandMs`). */
+  /** Runs a program as root, at most `Boot.commandMs`. */
   run(...argv: [string, ...string[]]): Promise<MachineRun>;
-  /** As run; fails unless it exits with 0. @returns its stdout without white space around it */
+  /** As run; throws unless the exit code is 0. @returns its stdout without white space around it */
   ok(...argv: [string, ...string[]]): Promise<string>;
-  /** A property of a unit. */
+  /** @returns a property of a unit */
   show(unit: string, property: string): Promise<string>;
-  /** Waits until a property is this; fails after 20 s with what it is, and the unit's log. */
+  /** Waits until a property has this value; throws after 20 s with its value and the unit's log. */
   becomes(unit: string, property: string, value: string | RegExp): Promise<void>;
-  /** As it is known outside. */
+  /** Process id outside the machine. */
   readonly pid1: number;
-  /** The command line before a program for it to run in the machine. */
+  /** Command line that runs the program after it in the machine. */
   readonly enter: readonly [string, ...string[]];
-  /** SIGKILL to process 1, and so to everything in it; resolves when nothing is left. */
+  /** Sends SIGKILL to process 1, which ends all processes in it; resolves when none is left. */
   cutPower(): Promise<void>;
-  /** `systemctl poweroff`; resolves when nothing is left. Fails when it is not off within a minute, and cuts its power. */
+  /** Runs `systemctl poweroff`; resolves when no process is left. After a minute it cuts the power and throws. */
   powerOff(): Promise<void>;
 }
 
 export interface MachineRun {
-  /** `null` when it did not end by itself. */
+  /** `null` if the program did not end by itself. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 export interface Boot {
-  /** For sh: makes the current directory the mount point of the disk, with `usr`, `run`, `proc`, `sys`, `dev`, `mnt` and `.old`. */
+  /** Shell script: makes the current directory the mount point of the disk, with `usr`, `run`, `proc`, `sys`, `dev`, `mnt` and `.old`. */
   readonly disk: string;
-  /** What the script is given. */
+  /** Environment of the script. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the script printed goes into this file. */
+  /** File that receives the output of the script. */
   readonly scriptLog: string;
-  /** What is to be reached at its start: multi-user.target. */
+  /** Target of the boot; multi-user.target by default. */
   readonly unit?: string;
-  /** Of another machine, whose network it is to have; left out: a network of its own. */
+  /** Another machine that shares its network; its own network by default. */
   readonly networkOf?: number;
-  /** 60 s. */
+  /** 60 s by default. */
   readonly commandMs?: number;
-  /** @returns what is known of a service, or of systemd itself, for a failure */
+  /** @returns the log of a service, or of systemd itself, for the message of a failure */
   readonly troubles: (service?: string) => string;
 }
 
 export const namespaces = ['--mount', '--uts', '--ipc', '--pid', '--fork', '--kill-child'];
 
-/** @returns where control groups 2 are mounted here */
+/** @returns the mount point of control groups 2; undefined if there is none */
 export function controlGroupRoot(): string | undefined {
   const lines = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   return lines.find((line) => line.includes(' - cgroup2 '))?.split(' ')[4];
@@ -62,7 +61,7 @@ export function controlGroupRoot(): string | undefined {
 
 export const groupName = (): string => `writ-machine-${randomBytes(4).toString('hex')}`;
 
-/** Behind the script of the disk: the kernel's file systems, and process 1. */
+/** Runs after the script of the disk: mounts the kernel's file systems and starts process 1. */
 const becomeSystemd = `
 mount -t proc none proc
 mount -t sysfs -o ro none sys
@@ -85,7 +84,7 @@ exec env -i container=writ-test PATH=/usr/bin:/usr/sbin \\
   /lib/systemd/systemd --system --unit="$UNIT" --log-target=kmsg
 `;
 
-/** Resolves when process 1 takes orders; its jobs may still be waiting. */
+/** Resolves when process 1 accepts commands; its jobs may still wait. */
 export async function bootMachine(boot: Boot): Promise<BootedSystemd> {
   const group = join(controlGroupRoot() ?? '/sys/fs/cgroup', groupName());
   fs.mkdirSync(group);
@@ -95,7 +94,7 @@ export async function bootMachine(boot: Boot): Promise<BootedSystemd> {
     const [pid1] = childrenOf(child.pid ?? 0);
     child.kill('SIGKILL');
     await closed;
-    // Process 1 is gone when everybody in its namespace is.
+    // Process 1 ends only after all processes in its namespace.
     if (pid1 !== undefined) await isGone(pid1);
     await removeGroup(group);
   };
@@ -124,10 +123,10 @@ function start(
   group: string,
 ): ChildProcess {
   const script = `set -e\n${disk}${becomeSystemd}`;
-  // Process 1 alone is in the group: no group with a process in it can give its controllers to groups below.
+  // Only process 1 is in the group, because a group with a process cannot give its controllers to child groups.
   const enter = ['sh', '-c', 'echo 0 >"$0/cgroup.procs" && exec unshare --cgroup sh -c "$1"', group, script];
   const network = networkOf === undefined ? ['unshare', '--net'] : ['nsenter', '-t', String(networkOf), '-n'];
-  // It dies with us, and everything in the machine with it.
+  // It is killed with this process, and with it all processes in the machine.
   return spawn('setpriv', ['--pdeathsig', 'KILL', ...network, 'unshare', ...namespaces, ...enter], {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...env, UNIT: unit },
     stdio: ['ignore', 'ignore', fs.openSync(scriptLog, 'w')],
@@ -186,7 +185,7 @@ async function answering(run: BootedSystemd['run'], troubles: Boot['troubles']):
   throw new Error(`systemd takes no orders\n${troubles()}`);
 }
 
-/** Its processes are dead; the kernel takes a moment to know it. */
+/** Waits until the kernel has removed the dead processes. */
 async function removeGroup(group: string): Promise<void> {
   const remove = (path: string): void => {
     for (const entry of fs.readdirSync(path, { withFileTypes: true }))

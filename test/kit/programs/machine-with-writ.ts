@@ -1,5 +1,5 @@
-// The disk of a machine on which Writ was installed as a package does it: units, users, directories, a configuration
-// that asks the server on the same machine, a repository. Owns no process.
+// The disk of a machine on which Writ was installed as from a package: units, users, directories, a repository, and the configuration
+// of an agent that uses the server on the same machine.
 import { chownSync, copyFileSync, mkdirSync } from 'node:fs';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { quietPolls } from '../agent/quiet-polls.js';
@@ -10,9 +10,9 @@ import type { BootedSystemd } from './machine-boot.js';
 
 export interface MachineWithWrit {
   readonly disk: MachineDisk;
-  /** Served from /srv/writ/repo. */
+  /** Repository in /srv/writ/repo. */
   readonly repository: SampleRepository;
-  /** Writes agent.yaml, with these keys over the defaults. */
+  /** Writes agent.yaml: the defaults, overridden by these keys. */
   configure(keys?: Readonly<Record<string, unknown>>): void;
   /** Writes a unit or a drop-in below /etc/systemd/system. */
   unit(name: string, text: string): void;
@@ -40,7 +40,7 @@ export function machineWithWrit(dir: TempDir): MachineWithWrit {
   return { disk, repository, configure, unit };
 }
 
-/** The package gives the directory to the server, and no root may publish into it then: here it is root's whenever the test publishes. */
+/** Makes root the owner: the package gives the directory to the server, and root may then not publish into it. */
 function publishedByRoot(repository: SampleRepository): SampleRepository {
   const publish: SampleRepository['publish'] = (files, options) => {
     chownSync(repository.directory, 0, 0);
@@ -49,7 +49,7 @@ function publishedByRoot(repository: SampleRepository): SampleRepository {
   return { ...repository, publish };
 }
 
-/** What a package does once after it was unpacked: users and directories. */
+/** Creates users and directories as a package does after it was unpacked. */
 export async function installUsers(machine: BootedSystemd): Promise<void> {
   const folder = '/opt/writ/packaging/systemd';
   for (const name of ['writ', 'writ-server']) {

@@ -1,4 +1,4 @@
-// A real nginx, in one process or as a master with workers, without root's users and without a daemon, serving one server block on loopback.
+// A real nginx on loopback with one server block, as one process or a master with workers, without root's users and not as a daemon.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { setTimeout } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 
 export interface RunningNginx {
-  /** Without a slash at its end. */
+  /** URL without a slash at its end. */
   readonly url: string;
-  /** Of the master. */
+  /** Process id of the master. */
   readonly pid: number;
   /** The main configuration, which does not name the pid file. */
   readonly config: string;
@@ -18,8 +18,8 @@ export interface RunningNginx {
 
 /**
  * @param directory for its own files; it must exist
- * @param serverBlock given the `listen` value, the text of `server { ... }`
- * @param options.workers as many under a master; left out: one process for all
+ * @param serverBlock receives the `listen` value, returns the text of `server { ... }`
+ * @param options.workers number of workers of a master; undefined: one process
  */
 export async function startNginx(
   directory: string,
@@ -44,7 +44,7 @@ export async function startNginx(
     ].join('\n'),
   );
   const pidFile = join(directory, 'nginx.pid');
-  // Not in the file: `nginx -t` wants to write where that says, and it belongs to the nginx that runs.
+  // Given as an option, because `nginx -t` would overwrite a pid file that the configuration names.
   const args = ['-p', directory, '-c', config, '-e', 'stderr', '-g', `pid ${pidFile};`];
   const child = spawn('/usr/sbin/nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));

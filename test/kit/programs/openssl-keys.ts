@@ -1,4 +1,4 @@
-// Keys that the real openssl makes and signs with: the second program beside ours.
+// Keys and signatures of the real openssl, as a second implementation.
 import { execFileSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface OpensslKey {
   /** PEM, SubjectPublicKeyInfo. */
   readonly publicPath: string;
   readonly key: MetadataKey;
-  /** For --signer. */
+  /** Command for --signer. */
   readonly signCommand: string;
 }
 

@@ -1,5 +1,5 @@
-// Real Knot Resolver 5 workers on one loopback port, run with the sample configuration of docs/examples. Owns
-// their processes and directory; which policy they read is the caller's. Needs kresd and dig.
+// Real Knot Resolver 5 workers on one loopback port, with the example configuration of docs/examples. The test makes their
+// policy. Needs kresd and dig.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,32 +14,32 @@ import { freePort } from './free-port.js';
 
 const execute = promisify(execFile);
 
-/** The files of docs/examples/dns-edge, as a host has them under /etc/writ. */
+/** The files of docs/examples/dns-edge, which a host has in /etc/writ. */
 export const sampleDirectory: string = join(projectRoot, 'docs/examples/dns-edge/');
 
 export interface RealKresdOptions {
   /** Directory with the `current` link; workers read `current/dns-edge/block.rpz` below it. */
   readonly policy: string;
-  /** Default: 2. Their ids, and the names of their control sockets, are '1', '2', ... */
+  /** 2 by default. Ids, and names of control sockets, are '1', '2', ... */
   readonly workers?: number;
 }
 
 export interface RealKresd extends AsyncDisposable {
   readonly port: number;
-  /** For `reset: { kresd: ... }`. */
+  /** Options for `reset: { kresd: ... }`. */
   readonly controlGlob: string;
-  /** Process ids by worker id, as they are now. */
+  /** @returns current process ids by worker id */
   pids(): Readonly<Record<string, number>>;
   /**
-   * Asks for the addresses of a name, each time with a new query.
-   * @returns how often each answer came: an address, or the status where there is none, as NXDOMAIN
+   * Sends queries for the addresses of a name, each from another port.
+   * @returns the number of each answer: an address, or a status such as NXDOMAIN
    */
   ask(name: string, count?: number): Promise<Readonly<Record<string, number>>>;
-  /** SIGKILL: leaves the control socket behind. */
+  /** Sends SIGKILL, which leaves the control socket. */
   kill(worker: string): Promise<void>;
-  /** Starts a worker that is not running, again or for the first time. */
+  /** Starts a worker that does not run. */
   start(worker: string): Promise<void>;
-  /** What the workers have logged. */
+  /** @returns the log of the workers */
   log(): string;
   stop(): Promise<void>;
 }
@@ -107,7 +107,7 @@ export async function startRealKresd(options: RealKresdOptions): Promise<RealKre
   };
 }
 
-/** The sockets are made while the configuration is read; only an answer says that the worker runs. */
+/** Waits for an answer, because the sockets exist before the worker has read its configuration. */
 async function untilItAnswers(path: string, child: ChildProcess, log: () => string): Promise<void> {
   for (let tries = 0; tries < 3000; tries += 1) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`kresd ended: ${log()}`);
@@ -129,7 +129,7 @@ async function untilItAnswers(path: string, child: ChildProcess, log: () => stri
 async function ask(port: number, name: string, count: number): Promise<Record<string, number>> {
   const answers: Record<string, number> = {};
   for (let asked = 0; asked < count; asked += 1) {
-    // One try: a query that got lost is a fault. And a long one: a worker that reads its policy on a busy machine answers late.
+    // One attempt, because a lost query is a fault; with a long timeout, because a busy worker that reads its policy answers late.
     const args = ['+tries=1', '+time=30', '@127.0.0.1', '-p', String(port), name, 'A'];
     const { stdout } = await execute('dig', args);
     const address = new RegExp(`^${name.replaceAll('.', '\\.')}\\.\\s.*\\sA\\s(\\S+)$`, 'm').exec(

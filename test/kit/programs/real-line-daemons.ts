@@ -1,5 +1,5 @@
 // The real BIRD, unbound and HAProxy, each with a control socket of text lines and a policy file that a test writes.
-// Owns their processes; stand-ins that misbehave are in fake-line-server.ts.
+// fake-line-server.ts has fakes with faults.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface RealDaemon extends AsyncDisposable {
 
 async function start(argv: readonly [string, ...string[]], socket: string): Promise<RealDaemon> {
   const [program, ...args] = argv;
-  // A daemon that was killed leaves its socket: the one of before says nothing of this one.
+  // A killed daemon leaves its socket, which would end the wait too soon.
   rmSync(socket, { force: true });
   const child: ChildProcess = spawn(program, args, { stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

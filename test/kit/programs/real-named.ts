@@ -1,5 +1,5 @@
-// A real BIND with a configuration, a key and ports of its own on loopback, serving one zone from a file. Owns
-// its process; what is in the file is the caller's. Needs named, rndc and dig.
+// A real BIND with its own configuration, key and ports on loopback, which serves one zone from a file of the test. Needs named, rndc
+// and dig.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,11 +14,11 @@ const execute = promisify(execFile);
 export interface RealNamed extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
-  /** `rndc -c FILE reload ZONE`. */
+  /** Command `rndc -c FILE reload ZONE`. */
   readonly reload: readonly [string, ...string[]];
-  /** Texts of a TXT record, as dig shows them: with quotes; empty when there is no answer. */
+  /** @returns texts of a TXT record with quotes, as dig prints them; empty without an answer */
   text(name: string): Promise<string>;
-  /** Runs `reload`. @returns what rndc says */
+  /** Runs `reload`. @returns the output of rndc */
   reloadByHand(): Promise<string>;
   log(): string;
 }

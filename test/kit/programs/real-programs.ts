@@ -1,5 +1,5 @@
-// Says whether a real program is here. In CI (WRIT_TEST_REQUIRE_REAL=1) a missing one fails the test; on a
-// user's machine the test is skipped with the line that installs it.
+// Options of tests with a real program. In CI (WRIT_TEST_REQUIRE_REAL=1) a missing program fails the test; otherwise the test is
+// skipped with the command that installs it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../../src/platform/process/run-command.js';

@@ -1,5 +1,5 @@
-// The real supervisord with a group `worker` of two programs, which note the signals they get and what they then read.
-// Owns the process and what it started; a stand-in that misbehaves is in fake-supervisord.ts.
+// The real supervisord with a group `worker` of two programs, which record their signals and the policy they read.
+// fake-supervisord.ts has a fake with faults.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,16 +13,16 @@ const execute = promisify(execFile);
 
 export interface RealSupervisord extends AsyncDisposable {
   readonly socket: string;
-  /** Lines that worker N wrote: `started PID`, then `HUP` for each; behind each of them what it reads, if it reads. */
+  /** Lines of worker N: `started PID`, then `HUP` for each signal; each followed by the rules that it read, if any. */
   lines(worker: number): readonly string[];
-  /** Ends worker N for good, as `supervisorctl stop` does for a whole group. */
+  /** Stops worker N, as `supervisorctl stop` does for a group. */
   end(worker: number): Promise<void>;
-  /** Runs supervisorctl, as a person would: `ctl('stop', 'worker:*')`. */
+  /** Runs supervisorctl: `ctl('stop', 'worker:*')`. */
   ctl(...args: string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Notes its start and its signals; ends at once, as a broken policy would have it, when `broken` is there. */
+/** Records its start and its signals; exits at once, as with a broken policy, if the file `broken` exists. */
 const program = `
 [ -e DIR/broken ] && exit 3
 grep -qs broken "$2/worker.conf" && exit 3
@@ -41,7 +41,7 @@ startsecs=1
 startretries=0`;
 }
 
-/** @param reads a directory whose file `rules` the programs read at start and at HUP; they end where its `worker.conf` says broken */
+/** @param reads a directory: programs read its file `rules` at start and at HUP, and exit if its `worker.conf` is `broken` */
 export async function startSupervisord(
   directory: string,
   { reads = '/nonexistent' }: { readonly reads?: string } = {},

@@ -1,9 +1,9 @@
-// A service of a test for a machine under systemd that shows which policy it uses, and the part of a configuration that
-// tells its instances through systemd and asks them. Owns its files; what is expected of it is the tests'.
+// A service for a machine under systemd that shows the policy it uses, and the worker group that notifies and probes its
+// instances.
 import { existsSync, readFileSync } from 'node:fs';
 import type { MachineDisk } from './booted-systemd.js';
 
-/** Reads policy at its start and at a SIGHUP, and shows what it uses as a file of its name. */
+/** Reads its policy at its start and at SIGHUP, and writes it to a file with its name. */
 const program = `#!/bin/sh
 shown=/var/lib/web/$1
 use() { cat /var/lib/writ/policy/current/dns-edge/block.rpz >$shown.new && mv $shown.new $shown; }
@@ -22,7 +22,7 @@ ExecReload=/bin/kill -HUP $MAINPID
 WantedBy=multi-user.target
 `;
 
-/** Exits with 0 when both instances use what {current} has. */
+/** Exits with 0 if both instances use the policy in {current}. */
 const probe = 'cmp "$1"/dns-edge/block.rpz /var/lib/web/1 && cmp "$1"/dns-edge/block.rpz /var/lib/web/2';
 
 /** A worker group of agent.yaml: web@1.service and web@2.service. */
@@ -34,7 +34,7 @@ export const webGroup = {
 } as const;
 
 export interface Web {
-  /** What an instance has read, as it shows it. */
+  /** @returns the policy that an instance uses */
   uses(instance: 1 | 2): string | undefined;
 }
 

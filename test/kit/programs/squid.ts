@@ -1,5 +1,5 @@
-// A real squid on loopback as the proxy of a company: its rules allow the ports that a test names, it resolves the names of a file,
-// and it asks for a user and a password.
+// A real squid on loopback as a proxy with authentication: its rules allow the ports of a test, and it resolves the names of a
+// file.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface RunningSquid {
 }
 
 interface SquidRules {
-  /** Names that it resolves to 127.0.0.1; no other name has an address. */
+  /** Names that it resolves to 127.0.0.1; other names have no address. */
   readonly names: readonly string[];
   readonly ports: readonly number[];
   readonly user: string;
@@ -48,7 +48,7 @@ export async function startSquid(rules: SquidRules): Promise<RunningSquid> {
     ...['http_access deny !allowed', 'http_access allow known', 'http_access deny all'],
   ];
   writeFileSync(place('squid.conf'), `${config.join('\n')}\n`);
-  // As root squid becomes the user proxy of its package.
+  // As root squid changes to the user proxy of its package.
   chmodSync(dir.path, 0o755);
   chmodSync(place('squid.log'), 0o666);
   const args = ['-N', '-n', name, '-f', place('squid.conf')];

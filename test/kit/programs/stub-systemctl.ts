@@ -1,6 +1,5 @@
-// A stub of systemctl, since process 1 of a test machine is not systemd: a shell script on a PATH of its own that
-// shows units from files and notes how it was called. It starts and reloads nothing; how the real one behaves is
-// shown by test/exhaustive/systemd/systemd-driver.test.ts.
+// A stub of systemctl for test machines without systemd: a shell script on its own PATH that shows units from files and records its
+// calls. It starts and reloads nothing; test/exhaustive/systemd/systemd-driver.test.ts tests the real one.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
@@ -18,15 +17,15 @@ export interface StubUnit {
 }
 
 export interface StubSystemctl {
-  /** For DriverContext. */
+  /** PATH for DriverContext. */
   readonly programPath: string;
-  /** Makes a unit, or changes it. */
+  /** Creates or changes a unit. */
   unit(name: string, state?: StubUnit): void;
-  /** What the next jobs do: a line of shell, with the unit in $unit; `exit 0` by default. */
+  /** Sets the shell command of the next jobs, with the unit in $unit; `exit 0` by default. */
   job(script: string): void;
-  /** What list-units does in place of its list. */
+  /** Sets the shell command that replaces list-units. */
   list(script: string): void;
-  /** Jobs that were asked for, as `reload a.service`. */
+  /** Requested jobs, as `reload a.service`. */
   jobs(): readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The configuration file of a real supervisord, as Debian's without root: everything below one directory. Starts nothing.
+// The configuration file of a real supervisord as Debian's, without root, in one directory. Starts nothing.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ export interface SupervisordConfig {
   readonly socket: string;
 }
 
-/** @returns where the configuration and the socket of a directory are; writes nothing */
+/** @returns the paths of configuration and socket in a directory; writes nothing */
 export function supervisordPlaces(directory: string): SupervisordConfig {
   return { file: join(directory, 'supervisord.conf'), socket: join(directory, 'supervisor.sock') };
 }

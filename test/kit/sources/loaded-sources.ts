@@ -1,28 +1,28 @@
-// What a program has loaded, by the trace that trace-imports wrote: its files, and by their maps what has been bundled
-// into them. Nothing can hide in a file of the program that its map does not name.
+// The modules that a program loaded, from the trace of trace-imports: its files, and the modules bundled into them according to their
+// source maps, which name each module.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { projectRoot } from './source-files.js';
 
 export interface Loaded {
-  /** How many files were read by import, Node's own left out. */
+  /** Number of imported files without those of Node. */
   readonly files: number;
-  /** Our own, as `src/cli/main.ts`. */
+  /** Sources of Writ, as `src/cli/main.ts`. */
   readonly sources: readonly string[];
-  /** By name, those whose code is in a file of the program. */
+  /** Names of packages with code in a file of the program. */
   readonly joined: readonly string[];
-  /** By name, those that were loaded from where they are installed: each is many files. */
+  /** Names of packages that were loaded from node_modules. */
   readonly whole: readonly string[];
 }
 
-/** To run a program with: what it loads is noted in a file. */
+/** @returns the environment that records the imports of a program in a file */
 export function tracingEnv(trace: string): Readonly<Record<'NODE_OPTIONS' | 'WRIT_TRACE_IMPORTS', string>> {
   const hook = new URL('./trace-imports.js', import.meta.url).href;
   return { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace };
 }
 
-/** @param trace the file of `tracingEnv` */
+/** @param trace the file given to `tracingEnv` */
 export function loadedSources(trace: string): Loaded {
   const urls = new Set(readFileSync(trace, 'utf8').trim().split('\n'));
   const paths = [...urls]

@@ -1,5 +1,5 @@
-// The tests that a document names, by file and case, and which of them are not there: a page that says what shows its
-// promises must not outlive what shows them. Reads sources only; runs nothing.
+// The tests that a document names by file and case, and those of them that do not exist, so that a document cannot name a removed
+// test. Reads sources only.
 import { existsSync, readFileSync } from 'node:fs';
 import { withoutComments } from './source-files.js';
 
@@ -16,7 +16,7 @@ export function namedTests(cell: string): readonly NamedTests[] {
   }));
 }
 
-/** @returns what is not there, each with its file; a test file of which no case is named counts too */
+/** @returns the missing tests with their files, and test files without a named case */
 export function missingTests(cell: string): string[] {
   return namedTests(cell).flatMap(({ file, names }) => {
     if (!existsSync(file)) return [file];
@@ -26,12 +26,12 @@ export function missingTests(cell: string): string[] {
   });
 }
 
-/** A test that is only spoken of, or left out for good, shows nothing. */
+/** A test in a comment, or a skipped one, does not count. */
 function whatRuns(source: string): string {
   return withoutComments(source).replace(/\.(?:skip|todo)\([^\n]*/g, '');
 }
 
-/** The whole text of a string in the source, in whatever quotes. */
+/** Whether the text is a complete string literal in the source. */
 function isTitle(source: string, name: string): boolean {
   return ["'", '"', '`'].some((quote) => {
     const text = quote === "'" ? name.replaceAll("'", "\\'") : name;

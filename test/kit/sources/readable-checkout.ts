@@ -1,17 +1,17 @@
-// The checkout as another user may read it: a test that runs as root starts programs of the checkout as `nobody`, and the
-// checkout may lie below a directory of mode 0700, or be cloned with umask 077. Never changes the checkout.
+// A copy of the checkout for another user: a test that runs as root starts programs as `nobody`, and the checkout may be below a
+// directory of mode 0700 or be cloned with umask 077. Never changes the checkout.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { projectRoot } from './source-files.js';
 
-/** What programs of the checkout read when they run. */
+/** Paths that programs of the checkout read when they run. */
 const parts = ['dist', 'docs', 'bundles', 'packaging', 'node_modules', 'package.json', 'README.md'];
-/** Half of node_modules, and nothing that runs as another user loads it. */
+/** Left out: half of node_modules, which no program of another user loads. */
 const tools = ['@biomejs', '@typescript', 'typescript', '@esbuild', 'esbuild'];
 let copy: string | undefined;
 
-/** @returns the checkout itself where every user may read it, else a copy that ends with this process */
+/** @returns the checkout itself if each user may read it, otherwise a copy that is removed with this process */
 export function readableCheckout(): string {
   if (process.getuid?.() !== 0 || isReadableByAll(join(projectRoot, 'dist/writ/main.js'))) return projectRoot;
   copy ??= makeCopy();

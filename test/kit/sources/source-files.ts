@@ -1,29 +1,29 @@
-// Reads the sources as text: their imports, and their code without comments. Owns no rule; layers and confined have them.
+// Reads the sources as text: their imports, and their code without comments. The tests of layers and of confined imports have the rules.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
-/** Where the sources are, seen from the compiled tests. */
+/** Root of the project, relative to the compiled tests. */
 export const projectRoot = join(import.meta.dirname, '..', '..', '..', '..');
 
 export interface SourceFile {
-  /** Below src, as `core/names.ts`. */
+  /** Path below src, as `core/names.ts`. */
   readonly path: string;
   readonly text: string;
-  /** Without comments and with the insides of plain strings blanked, so that only code is left. */
+  /** Code without comments, with the content of plain strings blanked. */
   readonly code: string;
-  /** As written, and for relative ones the path below src, as `core/names.ts`. */
+  /** Specifier, and for relative ones the path below src, as `core/names.ts`. */
   readonly imports: readonly ImportLine[];
 }
 
 export interface ImportLine {
   readonly specifier: string;
-  /** Path below src of a file of ours; undefined for packages and builtins. */
+  /** Path below src; undefined for packages and builtins. */
   readonly file?: string;
-  /** What stands between `import` and `from`; empty for the dynamic and the bare form. */
+  /** Text between `import` and `from`; empty for a dynamic or bare import. */
   readonly names: string;
 }
 
-/** Every TypeScript file below src, sorted by path. */
+/** @returns each TypeScript file below src, sorted by path */
 export function readSources(): readonly SourceFile[] {
   const root = join(projectRoot, 'src');
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -34,8 +34,8 @@ export function readSources(): readonly SourceFile[] {
 }
 
 /**
- * @param path below src; decides what relative imports mean
- * @param all paths that there are: `x.js` is made of x.tsx where that is one of them
+ * @param path below src, to which relative imports are resolved
+ * @param all existing paths: `x.js` is built from x.tsx if that is one of them
  */
 export function sourceFile(path: string, text: string, all: ReadonlySet<string> = new Set()): SourceFile {
   const bare = withoutComments(text);
@@ -46,12 +46,12 @@ export function sourceFile(path: string, text: string, all: ReadonlySet<string> 
   return { path, text, code, imports };
 }
 
-/** @returns the text with a space in the place of each comment */
+/** @returns the text with a space instead of each comment */
 export function withoutComments(text: string): string {
   return text.replace(lexeme, (all, comment) => (comment === undefined ? all : ' '));
 }
 
-/** A comment (1), a plain string (2), or a template, which is kept: it holds code. */
+/** A comment (1), a plain string (2), or a template, which is kept because it contains code. */
 const lexeme = /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|`(?:\\.|[^`\\])*`/g;
 
 const importForms = [
@@ -69,7 +69,7 @@ function importsOf(path: string, text: string): ImportLine[] {
   );
 }
 
-/** Name of the package that a specifier means, as `@fastify/static` for `@fastify/static/x`, `yaml` for the joined `#yaml`. */
+/** @returns the package name of a specifier, as `@fastify/static` for `@fastify/static/x`, `yaml` for the bundled `#yaml` */
 export function packageOf(specifier: string): string {
   return specifier
     .replace(/^#/, '')

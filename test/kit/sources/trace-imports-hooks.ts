@@ -1,9 +1,9 @@
-// The hook behind trace-imports; it runs in a thread of its own.
+// The module hook of trace-imports, which runs in its own thread.
 import { appendFileSync } from 'node:fs';
 
 type Resolve = (specifier: string, context: unknown) => Promise<{ readonly url: string }>;
 
-/** Called by Node for every import. */
+/** Called by Node for each import. */
 export async function resolve(
   specifier: string,
   context: unknown,

@@ -1,4 +1,4 @@
-// Preloaded with `node --import`: notes every module that a program resolves in the file WRIT_TRACE_IMPORTS.
+// Preloaded with `node --import`: records each module that a program resolves in the file WRIT_TRACE_IMPORTS.
 import { register } from 'node:module';
 
 register('./trace-imports-hooks.js', import.meta.url);

@@ -1,4 +1,4 @@
-// Cases of any store: hosts that activate nothing until a person resumes.
+// Tests of each kind of store: blocked hosts, which activate nothing until an operator resumes them.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
@@ -22,7 +22,7 @@ export function blockedCases(newLocation: NewLocation): void {
       const ingest = createIngest(bench.store, { clock, log: silentLog() });
       const [one, two] = [await bench.enrol(token, 'web-1'), await bench.enrol(token, 'web-2')];
       const findings = ['ACTIVATION_BLOCKED'];
-      // What it is offered, and why it does not take it, is no block of its own.
+      // A refused offer is no block of the host.
       const offered = { serial: 2, state: 'deferred', code: 'ACTIVATION_BLOCKED', atMs: 5 } as const;
       await send(ingest, one, reportOf('web-1', { health: 'critical', findings }));
       await send(ingest, two, reportOf('web-2', { bundles: [bundleAt(1, { offered })] }));

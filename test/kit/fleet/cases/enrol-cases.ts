@@ -1,4 +1,4 @@
-// Cases of any store: how hosts come, and how they go.
+// Tests of each kind of store: enrolment and retirement of hosts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { approveHost, retireHost, retireHostsOf } from '../../../../src/fleet/hosts/change-host.js';

@@ -1,4 +1,4 @@
-// Cases of any store: its disk is full, or somebody else keeps it locked.
+// Tests of each kind of store: its disk is full, or another process keeps it locked.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
@@ -60,7 +60,7 @@ export function fullCases(newLocation: NewLocation): void {
         const text = await answer.text();
         assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5'], `${name}: ${text}`);
         assert.match(text, name === 'report' ? /FLEET_OVERLOADED/ : /FLEET_STORE_UNWRITABLE/, name);
-        // What a database says may quote a row, or name a place.
+        // Messages of a database may contain a row or a path.
         assert.doesNotMatch(text, /could not extend|53100|SQLITE|disk is full"/, name);
       }
       const { uses_left } = await bench.store.db

@@ -1,12 +1,12 @@
-// A store on which nothing can be written, as on a disk that is full, until it is freed: for one on PostgreSQL a trigger says
-// what the server would, the embedded one runs out of pages by itself. What is there can be read.
+// Makes all writes to a store fail, as on a full disk, until it is released. A trigger raises the error of PostgreSQL; the embedded
+// store runs out of pages. Reads succeed.
 import { sql } from 'kysely';
 import type { FleetStore } from '../../../../src/fleet/store/open-store.js';
 
 const tables = ['hosts', 'host_bundles', 'host_labels', 'outcomes', 'tokens', 'sessions', 'audit'];
 const verbs = ['insert', 'update', 'delete'];
 
-/** @returns frees it again */
+/** @returns a function that makes writes succeed again */
 export async function fillStore(store: FleetStore): Promise<() => Promise<void>> {
   return store.kind === 'postgres' ? fillPostgres(store) : fillEmbedded(store);
 }
@@ -40,7 +40,7 @@ async function fillEmbedded({ db }: FleetStore): Promise<() => Promise<void>> {
   };
 }
 
-/** Of each connection: the one that writes, and those that read, which are asked at once and are all there are. */
+/** Sets the bound for each connection: the writer, and both readers, which run at the same time. */
 async function boundPages(db: FleetStore['db'], pages: number): Promise<void> {
   const ask = (of: FleetStore['db']) => sql.raw(`pragma max_page_count = ${pages}`).execute(of);
   await db.transaction().execute(ask);

@@ -1,4 +1,4 @@
-// Cases of any store: what reports do to it, one after the other and many at once.
+// Tests of each kind of store: single and concurrent reports.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
@@ -172,7 +172,7 @@ export function ingestCases(newLocation: NewLocation): void {
     it('are marked when both have the same ids and each counts for itself, and one that is put back is not', () =>
       within(async ({ bench, ingest, host, row }) => {
         await send(ingest, host, reportOf('web-1'), { counter: 100 });
-        // Each goes on from its own counter, is behind the other one, and answers over the nonce.
+        // Each machine continues its own counter, which is behind the other one's, and answers with the nonce.
         const copies = [20, 30];
         const turn = async (at: number): Promise<void> => {
           const said = reportOf('web-1', { health: at % 2 === 0 ? 'ok' : 'warning' });

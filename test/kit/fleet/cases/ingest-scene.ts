@@ -1,4 +1,4 @@
-// What the cases of reports begin with: a store, one host that is enrolled, and an ingest; at the end numbers are a recount.
+// The start of tests of reports: a store, an enrolled host and an ingest. At the end the counts are compared with a recount.
 import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
 import type { HostRow } from '../../../../src/fleet/store/tables.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -20,7 +20,7 @@ export const accepted = (outcomes = 0) => ({ kind: 'accepted', answer: { everyMs
 export const ingestOf = (bench: FleetBench): Ingest =>
   createIngest(bench.store, { clock: bench.clock, log: silentLog() });
 
-/** @returns plays a scene on a store of its own */
+/** @returns a function that runs a scene with its own store */
 export function scenesAt(newLocation: NewLocation): Within {
   return async (play) => {
     await using bench = await fleetBench(await newLocation(), fakeClock({ mode: 'skip' }));

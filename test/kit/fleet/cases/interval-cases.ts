@@ -1,4 +1,4 @@
-// Cases of any store: which host ran or refused which release, from when to when.
+// Tests of each kind of store: the intervals in which hosts ran or refused a release.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ReleaseInterval } from '../../../../src/core/fleet/history-answers.js';
@@ -68,7 +68,7 @@ export function intervalCases(newLocation: NewLocation): void {
       const ingest = ingestOf(bench);
       const hosts = [];
       for (let at = 0; at < 7; at++) hosts.push(await bench.enrol(token, `web-${at}`));
-      // At one moment, so that only the other columns order them.
+      // All begin at one time, so that the other columns order them.
       const bundles = [activeAt(1, clock.nowMs())];
       await Promise.all(hosts.map((host) => send(ingest, host, reportOf(host.name, { bundles }))));
       await ingest.close();
@@ -145,7 +145,7 @@ export function intervalCases(newLocation: NewLocation): void {
         return { n, trigger: 'poll', outcome: 'activated', atMs: clock.nowMs(), bundles } as const;
       };
       const outcomes = [activated(1, 2), activated(2, 3)];
-      // The second report has them again: its host did not get the first answer.
+      // The second report repeats them, because its host did not receive the first answer.
       for (const serial of [1, 3, 4]) {
         const bundles = [activeAt(serial, clock.nowMs())];
         await send(ingest, host, reportOf('away', { bundles, outcomes: serial === 1 ? [] : outcomes }));

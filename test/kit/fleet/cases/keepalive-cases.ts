@@ -1,4 +1,4 @@
-// Cases of any store: reports that say what the one before said.
+// Tests of each kind of store: reports without a change.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
@@ -35,7 +35,7 @@ export function keepaliveCases(newLocation: NewLocation): void {
       within(async ({ bench, host, row }) => {
         const { db } = bench.store;
         const [writer, seen] = [new RowWriter(), new SeenHosts()];
-        // Behind each statement that reads: the row is read, and the keepalive is written before anybody looks at the row.
+        // After each read statement the keepalive is written, before the ingest uses the row.
         const writesSeen: KyselyPlugin = {
           transformQuery: ({ node }) => node,
           transformResult: async ({ result }) => {

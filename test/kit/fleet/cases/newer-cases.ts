@@ -1,5 +1,5 @@
-// Cases of any store: a server of an older version that runs on while a newer one brings the store forward. Owns the migration of
-// that newer one, which counts the rows of hosts, as real ones do.
+// Tests of each kind of store: an older server runs while a newer one migrates the store. The migration of the newer version counts
+// the rows of hosts, as real ones do.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -20,7 +20,7 @@ import { fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js'
 
 type AnyTables = Record<string, Record<string, unknown>>;
 
-/** Brings a store to a version beyond what this program knows. */
+/** Migrates a store to a version that this program does not know. */
 function bringForward({ db }: FleetStore, up: Migration['up'] = async () => undefined): Promise<void> {
   const next = { version: migrations.length + 1, up };
   return migrate(db.withTables(), { id: 'x', nowMs: 1 }, [...migrations, next]);
@@ -32,7 +32,7 @@ const countByHealth: Migration['up'] = async (trx) => {
   await trx.insertInto('census').columns(['health', 'hosts']).expression(counted.groupBy('health')).execute();
 };
 
-/** The newer one waits for what the older one is writing, and counts it. */
+/** Asserts that the newer server waits for the transaction of the older one and counts its rows. */
 export async function countsWhatIsBeingWritten(location: string): Promise<void> {
   await using older = await fleetBench(location, systemClock);
   const newer = await openFleetStore(location, { clock: systemClock, log: silentLog() });

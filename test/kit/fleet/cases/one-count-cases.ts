@@ -1,4 +1,4 @@
-// Cases of any store: the summary, a wait, a release's page, the lists of hosts and the sentence count one fact alike.
+// Tests of each kind of store: the summary, a wait, a release page, host lists and the sentence show equal counts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ReleaseCount } from '../../../../src/core/fleet/answers.js';
@@ -60,7 +60,7 @@ export function oneCountCases(newLocation: NewLocation): void {
   describe('a host that reported a release', () => {
     it('is in one state in every count, list and sentence', async () => {
       await using f = await scene(newLocation);
-      // Every state under every presence, in different numbers: a count that mixes two of them differs.
+      // Each state with each host liveness, in different numbers, so that mixed counts differ.
       const all = states.flatMap((state, a) =>
         presences.map((presence, b) => ({ state, presence, hosts: 1 + a + 4 * b })),
       );

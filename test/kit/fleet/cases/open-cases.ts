@@ -1,4 +1,4 @@
-// Cases of any store: versions and starts.
+// Tests of each kind of store: schema versions and starts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
@@ -106,7 +106,7 @@ export function openCases(newLocation: NewLocation): void {
       const store = await openFleetStore(await newLocation(), options);
       const writer = new RowWriter();
       const lease = (name: string, until_ms: number, holder = 'a') => ({ name, holder, until_ms });
-      // 64, 16, 4, 2 and 1 at a time.
+      // Batches of 64, 16, 4, 2 and 1.
       const many = Array.from({ length: 87 }, (_, at) => lease(`l${at}`, at));
       assert.equal(await writer.write(store.db, 'leases', many, { key: ['name'] }), 87);
       const added = [lease('l3', 10, 'b'), lease('l4', 10, 'b')];

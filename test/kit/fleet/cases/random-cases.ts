@@ -1,4 +1,4 @@
-// Cases of any store: numbers are a recount of the rows after whatever happened, in whatever order.
+// Tests of each kind of store: counts equal a recount of the rows after random actions.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -37,7 +37,7 @@ const action = fc.oneof(
       host,
       server: fc.nat({ max: 1 }),
       back: fc.boolean(),
-      // Under the name of another one, now and then.
+      // Sometimes reports the name of another host.
       as: fc.option(host, { freq: 4, nil: undefined }),
       agent: fc.constantFrom('run', 'stop'),
       bundles: fc.uniqueArray(bundle, { maxLength: 3, selector: ({ channel }) => channel }),
@@ -47,7 +47,7 @@ const action = fc.oneof(
 );
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 
-/** @param runs each of which plays up to 30 actions on hosts of its own, several at a time */
+/** @param runs number of tests, each with up to 30 actions, several at a time, on its own hosts */
 export function randomCases(newLocation: NewLocation, runs: number): void {
   describe('numbers by release', () => {
     it('are what a recount of the rows gives, whatever came and however it crossed', {
@@ -62,7 +62,7 @@ export function randomCases(newLocation: NewLocation, runs: number): void {
           async (steps) => {
             const { token } = await bench.token();
             const hosts: BenchHost[] = [];
-            // The third is ephemeral, the last one waits behind the first one's name.
+            // The third host is ephemeral; the last one waits because the first one has its name.
             for (let at = 0; at < hostCount; at++)
               hosts.push(await bench.enrol(token, `h${made}-${at % 3}`, at === 2 ? { ephemeral: true } : {}));
             made++;
@@ -92,7 +92,7 @@ async function play(
     if (one.do === 'approve') await approveHost(db, target.keyId, change);
     if (one.do === 'sweep') await sweep(db, change.nowMs);
   } catch (error) {
-    // Who was overtaken asks again, and a retired host is not approved.
+    // A conflicting change is retried; a retired host is not approved.
     if (!isWritError(error)) throw error;
   }
   if (!('bundles' in one)) return;

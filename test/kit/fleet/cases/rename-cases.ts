@@ -1,4 +1,4 @@
-// Cases of any store: hosts that report another name than they had.
+// Tests of each kind of store: hosts that report a new name.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { approveHost } from '../../../../src/fleet/hosts/change-host.js';

@@ -1,4 +1,4 @@
-// What must hold of a fleet's store whatever database it is: called by the tests of each of them.
+// The tests that each kind of store must pass.
 
 import type { NewLocation } from '../fleet-bench.js';
 import { blockedCases } from './blocked-cases.js';
@@ -15,7 +15,7 @@ import { sweepCases } from './sweep-cases.js';
 import { tokenCases } from './token-cases.js';
 import { webhookCases } from './webhook-cases.js';
 
-/** @param runs of random histories */
+/** @param runs number of random histories */
 export function storeCases(newLocation: NewLocation, runs: number): void {
   openCases(newLocation);
   tokenCases(newLocation);

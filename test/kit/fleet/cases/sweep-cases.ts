@@ -1,4 +1,4 @@
-// Cases of any store: what time does.
+// Tests of each kind of store: periodic sweeps.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';

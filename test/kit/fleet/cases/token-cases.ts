@@ -1,4 +1,4 @@
-// Cases of any store: tokens.
+// Tests of each kind of store: tokens.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { beginSession } from '../../../../src/fleet/http/callers.js';

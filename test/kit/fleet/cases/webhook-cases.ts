@@ -1,4 +1,4 @@
-// Cases of any store: who is told when the state of a fleet changes, how often, and by whom.
+// Tests of each kind of store: receivers, frequency and senders of notifications about changes of a fleet.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -77,7 +77,7 @@ export function webhookCases(newLocation: NewLocation): void {
       hook.summary = silent;
       await hook.look(119);
       const tries = heard.requests.length;
-      // Ten minutes: at once, then after 5, 10, 20, 40, 80, 160 and 300 s.
+      // Ten minutes with attempts at 0, then after 5, 10, 20, 40, 80, 160 and 300 s.
       assert.ok(tries >= 6 && tries <= 8, `${tries} requests`);
       assert.deepEqual(new Set(hook.results), new Set(['failed']));
       const [line] = hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
@@ -153,7 +153,7 @@ export function webhookCases(newLocation: NewLocation): void {
       assert.deepEqual(told(heard), ['firing WritFleetRefused']);
       await lease.set({ holder: 'another', until_ms: hook.clock.nowMs() + 3_600_000 }).execute();
       hook.summary = silent;
-      // It holds its own until half of it is over, and learns then that another one has it.
+      // The first server uses its lease for half of its time, and then reads that another server holds it.
       await hook.look(12);
       const before = heard.requests.length;
       hook.summary = summaryWith({ offers: [{ ...refusedOffer, serial: 50 }] });
