@@ -1,15 +1,15 @@
-// Debian's Chromium with a person who is signed in; whatever a page complains of on its console fails the test that shows it.
+// Debian's Chromium with a signed-in person. A message on the console of a page fails its test.
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 import { plantedFleet } from './planted-fleet.js';
 
-/** Pages that are there in every fleet which has heard of dns-edge 42. */
+/** Pages of each fleet that has a report about dns-edge 42. */
 export const everyPage = ['/', '/hosts', '/log', '/releases/dns-edge/stable/42'];
 
-/** On a loaded machine slowness is no fault: nothing here is given up before. */
+/** Long timeouts, because slowness of a loaded machine is no fault. */
 const patienceMs = 60_000;
 
-/** @returns a browser, and a page of a person with a role; as root Chromium has no sandbox of its own */
+/** @returns a browser, and a function that opens a page of a person with a role. As root Chromium runs without its sandbox */
 export async function openBrowser() {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const executablePath = process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium';
@@ -25,7 +25,7 @@ export async function openBrowser() {
       page.on('pageerror', ({ message }) => complaints.push(message));
       page.on('console', (line) => {
         const text = line.text();
-        // A server that is away on purpose.
+        // Messages about a server that the test stopped.
         if (line.type() === 'error' && !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|status of 40\d/.test(text))
           complaints.push(text);
       });
@@ -49,9 +49,9 @@ export async function openBrowser() {
 }
 
 /**
- * @param play with a fleet, and a page of a person who is signed in
+ * @param play called with a fleet and a page of a signed-in person
  * @param options of the browser's context
- * @param plant what the store holds before the server starts
+ * @param plant writes to the store before the server starts
  */
 export async function withFleet(browser, play, options, plant) {
   const fleet = await plantedFleet(plant);
@@ -64,7 +64,7 @@ export async function withFleet(browser, play, options, plant) {
   }
 }
 
-/** Nothing but a frame of its own scrolls sideways. */
+/** Asserts that only elements with their own scroll bar scroll horizontally. */
 export async function fitsItsScreen(page) {
   const [wide, screen] = await page.evaluate(() => [
     document.documentElement.scrollWidth,

@@ -1,5 +1,5 @@
-// The docs site in Chromium, from a plain server of files below a path: search finds pages, nothing is asked of anybody else, and it
-// is readable in the dark, on a narrow screen and without scripts.
+// The docs site in Chromium, from a plain file server below a path: search finds pages, no other server gets a request, and
+// the site is readable in dark mode, on a narrow screen and without scripts.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,7 +17,7 @@ let browser;
 let server;
 let base;
 
-/** As any server of files: a folder without its slash is redirected. */
+/** Redirects a folder without its slash, as usual file servers do. */
 function answer({ url }, response) {
   const { pathname } = new URL(url, 'http://localhost');
   const path = join(directory, pathname.slice(below.length));
@@ -47,7 +47,7 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Whatever goes wrong on the page fails it, and so does a request to another place than `from`. */
+/** An error on the page, or a request to another origin than `from`, fails the test. */
 async function onPage(path, options, play, from = base) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();

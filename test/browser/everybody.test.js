@@ -1,5 +1,5 @@
-// The fleet page for everybody, and on paper: axe-core finds nothing against WCAG 2.2 A and AA or its own advice on any page, in
-// the light and in the dark, wide and narrow; print has white paper, no navigation and a time that is still true tomorrow.
+// Accessibility and printing of the fleet page. axe-core finds no violation of WCAG 2.2 A and AA or of its best practices on
+// any page, light or dark, wide or narrow. A print has white paper, no navigation, and absolute times.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import axe from 'axe-core';
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** Every kind of host that has a look of its own. */
+/** Each kind of host that is displayed differently. */
 async function plant(fleet) {
   const hosts = await fleet.enrolMany(['edge-1', 'edge-2', 'edge-3', 'edge-4', 'a name <b>of</b> words']);
   const [confirmed, refusing, notified, unconfirmed, odd] = hosts;
@@ -65,7 +65,7 @@ describe('axe-core', () => {
     }));
 });
 
-/** By the protocol of the browser's own tools: the policy of content lets no script in that is not the server's. */
+/** Uses the devtools protocol, because the content security policy allows only scripts of the server. */
 async function expectNoViolation(page) {
   await page.evaluate(axe.source);
   const violations = await page.evaluate(async () => (await globalThis.axe.run()).violations);

@@ -1,5 +1,5 @@
-// The fleet page as a person meets it: a real server, a real browser, hosts planted in the store. 0, 1 and 10,000 hosts; live;
-// hostile names; without JavaScript; by keyboard; on a narrow screen; with the server gone.
+// The fleet page with a real server, a real browser and hosts planted in the store: 0, 1 and 10,000 hosts; live updates; hostile
+// names; without JavaScript; by keyboard; on a narrow screen; without the server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { everyPage, fitsItsScreen, openBrowser, withFleet } from './browser.js';
@@ -7,7 +7,7 @@ import { refusal, running } from './planted-fleet.js';
 
 const many = 10_000;
 const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(2)>gpj.exe`;
-// What turns the text around comes in lines alone: a name with it is refused.
+// Only lines may have characters that reverse text; a name with them is refused.
 const hostileLine = `${hostile}\u202egpj.exe`;
 let browser;
 before(async () => {

@@ -1,5 +1,5 @@
-// A real fleet server with hosts that were planted in its store, as if they had reported: the server, its queries and its pages
-// are those that ship; only the network between hosts and server is left out. Asks nothing of a browser.
+// A real fleet server with hosts planted in its store, as if they had reported. Server, queries and pages are the shipped
+// ones; only the network between hosts and server is missing. Independent of a browser.
 import { createHash, randomBytes } from 'node:crypto';
 
 const dist = new URL('../../dist/', import.meta.url);
@@ -23,8 +23,8 @@ const [
 const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
 
 /**
- * @param plant called before the server starts, with the ways to plant
- * @returns a running server, its address, a person's token for each role, and ways to plant hosts
+ * @param plant called before the server starts, with functions to plant hosts
+ * @returns a running server, its address, a token of a person for each role, and functions to plant hosts
  */
 export async function plantedFleet(plant) {
   const directory = tempDir(memory());
@@ -44,7 +44,7 @@ export async function plantedFleet(plant) {
   const fleet = {
     people,
     enrol: (name) => bench.enrol(enrolment, name),
-    /** As if each had enrolled: rows like that of one which has. */
+    /** Writes the rows of enrolled hosts. */
     enrolMany: async (names) => {
       const { keyId } = await bench.enrol(enrolment, 'pattern');
       const row = await db
@@ -65,7 +65,7 @@ export async function plantedFleet(plant) {
           .insertInto('hosts')
           .values(rows.slice(from, from + 200))
           .execute();
-      // Their numbers, as enrolling each would have made them; that of the pattern is there.
+      // Adds their counts, as each enrolment does; the count of the pattern exists.
       await db
         .updateTable('host_counters')
         .set((eb) => ({ count: eb('count', '+', names.length - 1) }))
@@ -76,7 +76,7 @@ export async function plantedFleet(plant) {
         .execute();
       return hosts;
     },
-    /** As if another server of this fleet had read it. */
+    /** Writes the rows of a repository that another server of this fleet read. */
     repository: (view) => saveView(db, view.url, view),
     report: async (host, more) => {
       const report = reportOf(host.name, { installId: installIdOf(host), ...more });
@@ -92,7 +92,7 @@ export async function plantedFleet(plant) {
   const { url } = server;
   return Object.assign(fleet, {
     url,
-    /** The address answers nobody. */
+    /** An address without a server. */
     stop: () => server.close(),
     startAgain: async () => {
       server = await start(Number(new URL(url).port));
@@ -106,14 +106,14 @@ export async function plantedFleet(plant) {
   });
 }
 
-/** Names may be hostile, an installation's id is of our own making. */
+/** Names may be hostile; the id of an installation is made here. */
 const installIdOf = ({ name, keyId }) =>
   /^[\w-]{1,40}$/.test(name) ? `install-${name}` : `install-${keyId.slice(0, 16)}`;
 
 const day = 86_400_000;
 const digest = (serial) => serial.toString(16).padStart(64, '7');
 
-/** A report's members of a host that runs `serial` of dns-edge and 9 of access. */
+/** @returns members of a report by a host that runs `serial` of dns-edge and 9 of access */
 export function running(serial, { state = 'confirmed', offered, ...more } = {}) {
   const now = Date.now();
   const sinceMs = now - 3_600_000 + ((serial * 7919 + (more.turn ?? 0) * 104_729) % 3_500_000);
@@ -139,7 +139,7 @@ export function running(serial, { state = 'confirmed', offered, ...more } = {}) 
   };
 }
 
-/** What a server concluded from a repository that signed 42 of dns-edge behind 41 and 40, and 9 of access. */
+/** @returns the view of a repository that signed 40, 41 and 42 of dns-edge, and 9 of access */
 export function signedRepository(url) {
   const now = Date.now();
   const entry = (bundle, serial, ageMs) => ({
@@ -161,7 +161,7 @@ export function signedRepository(url) {
   };
 }
 
-/** What a host says of a release that its check refused. */
+/** @returns the outcome of a release that the host's check refused */
 export function refusal(serial, line = 'block.rpz:214: invalid IPv4 address') {
   return { serial, state: 'refused', code: 'CHECK_FAILED', atMs: Date.now() - 240_000, line };
 }

@@ -1,5 +1,5 @@
-// `npm run test:browser`: the fleet page in Debian's Chromium. Says what to install where something is missing; runs the tests
-// beside it one file after the other, since each has a browser of its own.
+// `npm run test:browser`: the fleet page in Debian's Chromium. Prints how to install a missing program; runs the test files
+// one after the other, because each has its own browser.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

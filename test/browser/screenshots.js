@@ -1,4 +1,4 @@
-// Draws the pictures of docs/images anew, for a person to look at: `npm run build && node test/browser/screenshots.js`.
+// Makes the pictures of docs/images again, for a review by eye: `npm run build && node test/browser/screenshots.js`.
 import { join } from 'node:path';
 import { openBrowser } from './browser.js';
 import { plantedFleet, refusal, running, signedRepository } from './planted-fleet.js';

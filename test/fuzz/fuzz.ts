@@ -1,7 +1,7 @@
-// `npm run fuzz -- [--seconds N] [--seed N] [--keep] [--kept] [TARGET...]`: the kept corpus of every target, then new inputs
-// for as many seconds; with `--kept` no new inputs. The inputs follow from the seed, which is fixed with CI=true and drawn by hand.
-// Without names the targets take turns by the commit, so that one commit always tries the same ones. Owns arguments, turns and exit code:
-// 1 when there was a fault, whose input is then in the corpus.
+// `npm run fuzz -- [--seconds N] [--seed N] [--keep] [--kept] [TARGET...]`: runs the stored corpus of each target, then new
+// inputs for N seconds; none with `--kept`. The inputs follow from the seed, which is fixed with CI=true and random by hand.
+// Without names the commit selects the targets, so that one commit always runs the same ones. Exits with 1 after a fault, and
+// stores its input in the corpus.
 import { spawnSync } from 'node:child_process';
 import { inspect, parseArgs } from 'node:util';
 import { searchSeed } from '../kit/assert/seeded.js';
@@ -11,9 +11,9 @@ import { measureCoverage } from './engine/coverage.js';
 import { type FuzzBound, fuzzTarget } from './engine/fuzz-target.js';
 import { targets } from './targets/targets.js';
 
-/** Less is too short to find anything: the fewer seconds, the fewer targets have a turn. */
+/** The least time of a target, because less finds nothing: fewer seconds select fewer targets. */
 const secondsOfTurn = 12;
-/** What is kept stays small: a corpus is played at every run. */
+/** Bounds the stored inputs, because each run executes the corpus. */
 const maxKeptBytes = 4096;
 const maxKept = 60;
 
@@ -74,7 +74,7 @@ async function fuzzOne(name: string, bound: FuzzBound): Promise<boolean> {
   return false;
 }
 
-/** 0 without git, as in an unpacked archive. */
+/** Number of commits; 0 without git, as in an unpacked archive. */
 function turnOfCommit(): number {
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' });
   return status === 0 ? Number.parseInt(stdout.slice(0, 8), 16) : 0;

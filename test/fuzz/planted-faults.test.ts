@@ -1,5 +1,5 @@
-// That the fuzzer finds faults: each target is given a reader with one planted in it, and finds it within its bound. With the
-// real reader, the same inputs show nothing.
+// Tests that the fuzzer finds faults: each target gets a reader with one planted fault, and finds it within its bound. With
+// the real reader the same inputs show no fault.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ import { targets } from './targets/targets.js';
 import { configTarget, metadataTarget, xmlRpcTarget } from './targets/text-targets.js';
 
 interface Planted {
-  /** What the broken reader does wrong. */
+  /** The fault of the broken reader. */
   readonly fault: string;
   readonly maxRuns: number;
   readonly broken: () => Target | Promise<Target>;
@@ -157,7 +157,7 @@ const planted: Readonly<Record<string, Planted>> = {
   },
 };
 
-/** A server as one writes it in a hurry. */
+/** A server with typical faults of a first version. */
 async function careless(repository: string): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     try {

@@ -1,7 +1,7 @@
-// Records what a version of Writ leaves on the disk, for the tests of upgrades: a repository with its keys, the state of a host
-// that pulled two releases and went back to the first, and the store of the fleet server that it reported to. Keys and
-// tokens are made here for these tests alone, and guard nothing.
-// Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js [OUT.tar.gz]
+// Records the files that a version of Writ leaves on the disk, for tests of upgrades: a repository with its keys, the state
+// of a host after two releases and a rollback to the first, and the store of its fleet server. Keys and tokens are for these
+// tests only and protect nothing. Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js
+// [OUT.tar.gz]
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const at = (...names) => join(place, ...names);
 const [repository, keys, config] = [at('repository'), at('keys'), at('agent.yaml')];
 const writ = (...args) => execFileSync(process.execPath, [program, ...args], { stdio: 'inherit' });
 
-/** So that no test of it fails by its age. */
+/** A long validity period, so that no test of the recording fails by its age. */
 const lives = ['root', 'targets', 'snapshot', 'timestamp'].flatMap((role) => [`--${role}-life`, '3650d']);
 
 function publish(text) {
@@ -24,7 +24,7 @@ function publish(text) {
   writ('publish', at('source'), ...['--repository', repository, '--keys', keys, '--bundle', 'dns-edge']);
 }
 
-/** @returns the fleet server, once it answers, and its address */
+/** @returns the fleet server after it answers, and its address */
 async function serveFleet() {
   const serve = ['fleet', 'serve', '--store', at('fleet'), '--listen', '127.0.0.1:0'];
   const server = spawn(process.execPath, [program, ...serve], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -53,7 +53,7 @@ try {
   writeFileSync(config, JSON.stringify({ ...settings, ...places, ...about }));
   publish('version 1\n');
   writ('pull', '--config', config);
-  // For a replay: what the host has seen is later.
+  // For tests of a replay: the host has accepted a later one.
   copyFileSync(join(repository, 'metadata', 'timestamp.json'), at('older-timestamp.json'));
   publish('version 2\n');
   writ('pull', '--config', config);

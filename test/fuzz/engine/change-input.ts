@@ -1,5 +1,5 @@
-// Makes another input of one that got somewhere: bits, bytes, ranges, numbers, words of the format, parts of a second input.
-// Pure but for the randomness that it is given.
+// Makes an input from one that reached new code: changes bits, bytes, ranges, numbers, tokens of the format, and parts of a
+// second input. Pure except for the random generator in its arguments.
 import type { Seeded } from '../../kit/assert/seeded.js';
 
 export const maxInputBytes = 16_384;
@@ -9,7 +9,7 @@ const bytes = [0x00, 0x01, 0x0a, 0x0d, 0x20, 0x22, 0x25, 0x2e, 0x2f, 0x30, 0x5c,
 interface Change {
   readonly random: Seeded;
   readonly words: readonly string[];
-  /** Another input, for its parts. */
+  /** A second input, from which parts are copied. */
   readonly other: Buffer;
 }
 
@@ -19,7 +19,7 @@ const steps: readonly Step[] = [
   (input, { random }) => withByte(input, random, (byte) => byte ^ (1 << random.int(8))),
   (input, { random }) => withByte(input, random, () => random.int(256)),
   (input, { random }) => withByte(input, random, () => random.pick(bytes)),
-  // A part away, twice, or from elsewhere.
+  // Removes, repeats or copies a part.
   (input, { random }) => {
     const [from, to] = part(input, random);
     return Buffer.concat([input.subarray(0, from), input.subarray(to)]);
@@ -57,7 +57,7 @@ function withByte(input: Buffer, random: Seeded, change: (byte: number) => numbe
   return copy;
 }
 
-/** Short ones as often as long ones. */
+/** Short lengths are as frequent as long ones. */
 function part(input: Buffer, random: Seeded): [number, number] {
   const from = random.int(input.length + 1);
   const length = random.int(1 + (random.once(2) ? 8 : input.length));

@@ -1,5 +1,5 @@
-// Changes JSON as what it is: a member less, twice, elsewhere, or of another kind. What comes out is JSON again, so that it gets
-// past the reader of the text to whoever judges what it says. Pure but for the randomness that it is given.
+// Changes JSON by its structure: removes, repeats, moves or replaces a member. The result is JSON, so that it passes the
+// parser and reaches the checks of its members. Pure except for the random generator in its arguments.
 import type { Seeded } from '../../kit/assert/seeded.js';
 
 const values = [
@@ -23,7 +23,7 @@ const values = [
   { a: 1 },
 ];
 
-/** @param input JSON, or lines of it; what is neither stays as it is */
+/** @param input JSON, or lines of JSON; other inputs are returned unchanged */
 export function changeJson(input: Buffer, random: Seeded): Buffer {
   const lines = input.toString('utf8').split('\n');
   const at = random.int(lines.length);

@@ -1,4 +1,4 @@
-// The kept inputs of a target, one file each, named by their digest: what reached something new, and what was a fault once.
+// The stored inputs of a target, one file each, named by their digest: inputs that reached new code, and earlier faults.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export function readCorpus(target: string): readonly Buffer[] {
     .map((name) => readFileSync(join(directory, name)));
 }
 
-/** @returns where it lies now, below the project */
+/** @returns the path of the stored input, below the project */
 export function keepInput(target: string, input: Buffer): string {
   const name = createHash('sha256').update(input).digest('hex').slice(0, 16);
   mkdirSync(join(root, target), { recursive: true });

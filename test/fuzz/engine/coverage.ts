@@ -1,5 +1,5 @@
-// Which code an input reaches, as V8 counts it: what is new leads the fuzzer. Asks for the blocks that ran since it last
-// asked, and knows those of all before. Needs no instrumented build, and no package.
+// Measures with V8 which code an input reaches, because new code leads the fuzzer. It reads the blocks that ran since the
+// last read, and stores those of all earlier reads. Needs no instrumented build and no package.
 import { Session } from 'node:inspector';
 
 interface Script {
@@ -14,17 +14,17 @@ interface Range {
 }
 
 export interface Coverage {
-  /** True when something ran since the last look that never ran before; it is then known. */
+  /** Whether code ran since the last read that never ran before. That code is then known. */
   hasNew(): boolean;
-  /** As hasNew, and what is new stays so. */
+  /** As hasNew, but that code stays unknown. */
   showsNew(): boolean;
 }
 
 /**
- * V8 counts the blocks of what is run for the first time while it measures: what ran before, or is measured a second time, is
- * counted by whole functions. So this is called once in a process, and early.
- * @param isLookedAt by the URL of a script
- * @returns makes a coverage that knows nothing yet
+ * Starts the measurement. V8 counts blocks only for code that first runs during the measurement, and otherwise whole functions.
+ * For that reason call this once in a process, and early.
+ * @param isMeasured by the URL of a script
+ * @returns a function that makes a coverage without known code
  */
 export function measureCoverage(isLookedAt: (url: string) => boolean): () => Coverage {
   const session = new Session();
@@ -45,10 +45,10 @@ export function measureCoverage(isLookedAt: (url: string) => boolean): () => Cov
   };
 }
 
-/** Of each function, which of its characters ran. */
+/** By function: 1 for each character that ran. */
 type Known = Map<string, Uint8Array>;
 
-/** It answers within the call: the session is of this thread. */
+/** The callback runs within the call, because the session is of this thread. */
 function takeScripts(session: Session): readonly Script[] {
   let scripts: readonly Script[] = [];
   session.post('Profiler.takePreciseCoverage', (error, answer) => {
@@ -58,7 +58,7 @@ function takeScripts(session: Session): readonly Script[] {
   return scripts;
 }
 
-/** @param ranges of one function: the whole, then blocks inside it whose count is another */
+/** @param ranges of one function: the complete one, then inner blocks with another count */
 function marks(known: Known, url: string, ranges: readonly Range[], keep: 'keep' | 'leave') {
   const [whole] = ranges;
   if (whole === undefined || whole.count === 0) return false;

@@ -1,5 +1,5 @@
-// The loop: changes what got somewhere, looks whether the change reached code that nothing reached before, and goes on from
-// there. Ends at its bound, or at the first fault, with the input that shows it. Writes nothing.
+// The loop of the fuzzer: it changes an input that reached new code, tests whether the change reaches more, and continues from
+// there. It ends at its bound, or at the first fault, and returns the input of the fault. Writes nothing.
 import { performance } from 'node:perf_hooks';
 import { seeded } from '../../kit/assert/seeded.js';
 import { changeInput, maxInputBytes } from './change-input.js';
@@ -13,7 +13,7 @@ export interface FuzzBound {
 
 export interface FuzzResult {
   readonly runs: number;
-  /** What reached something new, in the order in which it was found; without the seeds. */
+  /** Inputs that reached new code, in order, without the seeds. */
   readonly found: readonly Buffer[];
   readonly fault?: { readonly input: Buffer; readonly error: unknown };
 }
@@ -21,15 +21,18 @@ export interface FuzzResult {
 export interface FuzzOptions {
   readonly seed: number;
   readonly bound: FuzzBound;
-  /** Left out: what an input reaches is not looked at. */
+  /** Undefined: the coverage of inputs is not measured. */
   readonly coverage?: Coverage;
-  /** Beside the seeds of the target. */
+  /** Inputs in addition to the seeds of the target. */
   readonly corpus?: readonly Buffer[];
 }
 
-/** So many inputs are tried between two looks, as one takes as long as a hundred inputs. */
+/** Number of inputs between two reads of the coverage, because one read takes as long as a hundred inputs. */
 const batchSize = 32;
-/** Of this process, for one input of at most maxInputBytes: what takes longer can be made to hang. */
+/**
+ * Processor time for one input of at most maxInputBytes; a longer time is a fault, because a larger input would block a
+ * process.
+ */
 const maxCpuMs = 2000;
 
 export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<FuzzResult> {
@@ -41,7 +44,7 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
   const found: Buffer[] = [];
   let runs = 0;
   let last: Buffer = Buffer.alloc(0);
-  // What is thrown behind the back of a target would end the process, and its input with it.
+  // Catches errors outside the target's call, which would end the process before the input is stored.
   const crash = new AbortController();
   const onCrash = (error: unknown): void => crash.abort(error);
   process.on('uncaughtException', onCrash);
@@ -57,7 +60,7 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
     const { user, system } = process.cpuUsage(before);
     if (user + system > maxCpuMs * 1000) throw new Error(`it took ${(user + system) / 1000} ms`);
   };
-  // What was found last is where the way goes on; the seeds are where all is still right.
+  // Prefers the newest inputs, which reached most; the seeds are correct inputs.
   const begin = (): Buffer => {
     if (target.make !== undefined && random.once(4)) return target.make(random);
     return random.pick(random.pick([pool, pool.slice(-8), target.seeds]));

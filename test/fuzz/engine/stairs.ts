@@ -1,5 +1,5 @@
-// A reader whose fault is behind steps, each of one character of eight: who does not see that one was climbed never comes to
-// the next. For a test.
+// A reader with a fault behind several steps, each with one correct character of eight. A fuzzer without coverage never
+// reaches the next step. For a test.
 
 export function steps(input: Buffer): void {
   for (let step = 0; step < 7; step += 1) {

@@ -1,27 +1,27 @@
-// What is fuzzed: one reader of bytes that others write, and what must hold of whatever it makes of them.
+// The interface of a target: a reader of untrusted bytes, and the assertions about its results.
 import { isWritError } from '../../../src/core/errors.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 
 export interface Target {
   readonly name: string;
-  /** Honest inputs, and those that were attacks: what the changes begin with. */
+  /** Correct inputs and known attacks, from which changes begin. */
   readonly seeds: readonly Buffer[];
-  /** Words of the format: a random byte seldom makes one. */
+  /** Tokens of the format, because random bytes seldom form one. */
   readonly words: readonly string[];
-  /** Another honest-looking input, made by the rules of the format; one of four begins with it. */
+  /** Generates an input by the rules of the format; one of four inputs begins with it. */
   readonly make?: (random: Seeded) => Buffer;
-  /** A change that keeps the form of the format. */
+  /** A change that keeps the structure of the format. */
   readonly reshape?: (input: Buffer, random: Seeded) => Buffer;
-  /** Makes a changed input get further: a checksum that is right again. */
+  /** Repairs a changed input so that it gets further, for example its checksum. */
   readonly repair?: (input: Buffer) => Buffer;
-  /** @throws whatever is a fault: an error that is no refusal, or an assertion about what was accepted */
+  /** @throws each fault: an error that is no expected rejection, or a failed assertion about an accepted input */
   check(input: Buffer): void | Promise<void>;
   close?(): Promise<void>;
 }
 
 /**
- * @param codes what the reader may refuse with
- * @returns what it made of the input, or the code of its refusal
+ * @param codes with which the reader may reject the input
+ * @returns the value of an accepted input, or the code of its rejection
  * @throws any other error, which is a fault
  */
 export function acceptedOr<T>(codes: readonly string[], read: () => T): { value: T } | { code: string } {
@@ -33,7 +33,7 @@ export function acceptedOr<T>(codes: readonly string[], read: () => T): { value:
   }
 }
 
-/** In pieces of these sizes, over and over. */
+/** @param sizes of the pieces in bytes, used repeatedly */
 export function* inPieces(input: Buffer, sizes: readonly number[]): Generator<Buffer> {
   for (let at = 0, turn = 0; at < input.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;

@@ -1,4 +1,4 @@
-// What is inside an archive: the tar, and the manifest.
+// Targets for the content of an archive: the tar and the manifest.
 import assert from 'node:assert/strict';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import { encodeManifest, type Manifest, parseManifest } from '../../../src/core/release/manifest.js';
@@ -51,7 +51,7 @@ export function readTar(pieces: Iterable<Buffer>): readonly TarFile[] {
   return files;
 }
 
-/** @param read what is tried; a test gives a broken one */
+/** @param read reader under test; a test passes a broken one */
 export function tarTarget(read: TarRead = readTar): Target {
   const codes = ['ARCHIVE_MALFORMED', 'ENTRY_REFUSED'];
   const long = `${'d'.repeat(90)}/${'f'.repeat(60)}`;
@@ -102,7 +102,7 @@ export function tarTarget(read: TarRead = readTar): Target {
   };
 }
 
-/** Entries with what a header may say, each by itself right. */
+/** @returns entries with header values that are valid alone */
 function madeTar(random: Seeded): Buffer {
   const entries = Array.from({ length: 1 + random.int(4) }, () => {
     const content = Buffer.alloc(random.pick([0, 1, 511, 512, 513, random.int(1500)]), 'x');
@@ -131,7 +131,7 @@ function madeTar(random: Seeded): Buffer {
   return Buffer.concat([...entries, endOfArchive]);
 }
 
-/** Of every block that says it is a header. */
+/** Corrects the checksum of each block that has the form of a header. */
 function withChecksums(input: Buffer): Buffer {
   const copy = Buffer.from(input);
   for (let at = 0; at + 512 <= copy.length; at += 512) {
@@ -144,7 +144,7 @@ function withChecksums(input: Buffer): Buffer {
   return copy;
 }
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function manifestTarget(parse: (bytes: Buffer) => Manifest = parseBounded): Target {
   return {
     name: 'manifest',
@@ -164,7 +164,7 @@ export function manifestTarget(parse: (bytes: Buffer) => Manifest = parseBounded
     check: (input) => {
       const codes = ['MANIFEST_MALFORMED', 'ARCHIVE_LIMIT'];
       const read = acceptedOr(codes, () => parse(input));
-      // There is one form: what is signed by its bytes is read as nothing else.
+      // Only the canonical form is accepted, because its bytes are signed.
       if ('value' in read) assert.deepEqual(encodeManifest(read.value), input);
     },
   };

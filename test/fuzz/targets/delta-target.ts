@@ -1,4 +1,4 @@
-// What leads from one release to the next: a delta, as it is after it is decompressed.
+// Target for a decompressed delta from one release to the next.
 import assert from 'node:assert/strict';
 import { encodeInstruction, encodeNumber, minCopyBytes } from '../../../src/core/delta/delta-format.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
@@ -9,13 +9,13 @@ const line = 'a line of a list, which is longer than a copy has to be\n';
 const base = releaseOf({ a: line.repeat(4), 'b/c': 'small', gone: line.repeat(2) });
 const next = releaseOf({ a: `${line}new\n${line.repeat(3)}`, 'b/c': 'small', d: '', e: line.slice(0, 40) });
 
-/** In pieces of these sizes; one piece where there are none. */
+/** @param sizes of the pieces in bytes; one piece by default */
 export type DeltaRead = (delta: Buffer, sizes?: number[]) => Applied;
 
 export const readDelta: DeltaRead = (delta, sizes) =>
   applyDelta(base, next, sizes === undefined ? { delta } : { delta, sizes });
 
-/** @param read what is tried; a test gives a broken one */
+/** @param read reader under test; a test passes a broken one */
 export function deltaTarget(read: DeltaRead = readDelta): Target {
   const sizes = new Map(next.manifest.files.map(({ path, sizeBytes }) => [path, sizeBytes]));
   return {
@@ -30,7 +30,7 @@ export function deltaTarget(read: DeltaRead = readDelta): Target {
         assert.deepEqual(withoutPieces(acceptedOr(codes, () => read(input, some))), withoutPieces(whole));
       }
       if (!('value' in whole)) return;
-      // Whatever the delta said: the signed manifest, and each file of it with its size; nothing else.
+      // Whatever the delta contains, the result must be exactly the files of the signed manifest with their sizes.
       assert.deepEqual(whole.value.manifest, next.manifest);
       assert.deepEqual(Object.keys(whole.value.made), ['a', 'd', 'e']);
       for (const [path, made] of Object.entries(whole.value.made)) {
@@ -40,7 +40,7 @@ export function deltaTarget(read: DeltaRead = readDelta): Target {
   };
 }
 
-/** How an insert was cut is nobody's affair. */
+/** The split of an insert does not matter. */
 function withoutPieces(read: { value: Applied } | { code: string }) {
   return 'value' in read ? read.value.made : read;
 }
@@ -51,7 +51,7 @@ function madeDelta(parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from('writ-delta 1\n'), insert(next.manifestBytes.toString()), ...parts]);
 }
 
-/** A way to each file that is right; one of eight times an instruction is any. */
+/** Instructions that make each file correctly; one of eight times a random instruction. */
 function madeFiles(random: Seeded): Buffer[] {
   return ['a', 'd', 'e'].flatMap((path) => {
     const from = random.int(base.manifest.files.length + 1);

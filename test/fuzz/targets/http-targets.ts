@@ -1,4 +1,4 @@
-// HTTP over real sockets of this process: what a server may answer to the client of a host, and what a client may ask of
+// Targets for HTTP over real sockets of this process: the answers of a server to a host's client, and requests to
 // `writ serve`.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ const answered = (lines: string, body: string): Buffer =>
 
 type Fetch = (source: RepositorySource, maxBytes: number) => ReturnType<RepositorySource['fetch']>;
 
-/** @param fetch what is tried; a test gives a broken one */
+/** @param fetch client under test; a test passes a broken one */
 export async function httpAnswersTarget(
   fetch: Fetch = (source, bytes) => source.fetch('metadata/timestamp.json', { maxBytes: bytes }),
 ): Promise<Target> {
@@ -83,7 +83,7 @@ export async function httpAnswersTarget(
       );
       if (!('value' in read) || read.value.kind !== 'found') return;
       assert.ok(read.value.bytes.length <= maxBytes, `${read.value.bytes.length} bytes`);
-      // It is sent back as If-None-Match: no line of it may be another header.
+      // The ETag is sent as If-None-Match, so that it must not contain another header line.
       assert.doesNotMatch(read.value.etag ?? '', /[\r\n\0]/);
     },
     close: async () => {
@@ -102,14 +102,14 @@ interface Site {
   close(): Promise<void>;
 }
 
-/** The last request of each connection: its answer ends it, unless something before did. */
+/** The last request of each connection; its answer ends the connection. */
 const last = Buffer.from(
   '\r\n\r\nGET /metadata/2.root.json HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n',
 );
 const statuses = new Set([200, 206, 304, 400, 404, 405, 408, 413, 414, 416, 431]);
 const secrets = ['secret of the lock', 'secret beside it'];
 
-/** @param start what is tried; a test gives a broken one */
+/** @param start server under test; a test passes a broken one */
 export async function httpRequestsTarget(
   start: (repository: string) => Promise<Site> = (repository) =>
     startServer({ repository, host: '127.0.0.1', port: 0, limits: { maxWaitingRequests: 4 } }),
@@ -178,7 +178,7 @@ export async function httpRequestsTarget(
   };
 }
 
-/** @returns all that came until the server closed; fails when it does not, long after it should have */
+/** @returns all bytes until the server closed; throws if it does not close in time */
 async function exchange(url: string, input: Buffer): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket: Socket = connect(Number(port), hostname);

@@ -1,5 +1,5 @@
-// A download that goes on where it stopped: what a server may answer to a request for the rest, over real sockets. An input is a line
-// with what is here already and the version that it is of, and one answer for each connection.
+// Target for a resumed download: answers to a request for the rest of a file, over real sockets. An input is a line with the
+// partial download and its version, and one answer for each connection.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -20,12 +20,12 @@ const codes = [
   ...['SERVER_UNREACHABLE', 'SERVER_BUSY', 'SERVER_ERROR', 'REDIRECT_REFUSED', 'TARGET_MISSING'],
   ...['DOWNLOAD_TOO_LARGE', 'DOWNLOAD_TRUNCATED'],
 ];
-/** One for the rest and one for the whole, and where redirects lead. */
+/** Connections for the rest, for the complete file, and for redirects. */
 const maxRequests = 12;
 
 type Download = (url: string, options: StreamOptions) => AsyncIterable<Buffer>;
 
-/** @param download what is tried in place of our source; a test gives a broken one */
+/** @param download replaces the source of Writ; a test passes a broken one */
 export async function rangeAnswersTarget(download?: Download): Promise<Target> {
   let answers: readonly Buffer[] = [];
   const requests: string[] = [];
@@ -123,7 +123,7 @@ export async function rangeAnswersTarget(download?: Download): Promise<Target> {
   };
 }
 
-/** As one writes it in a hurry: a status is believed, and what it is about is not read. */
+/** A client with typical faults of a first version: it trusts a status and ignores its range. */
 export async function* carelessDownload(url: string, options: StreamOptions): AsyncGenerator<Buffer> {
   const { length: expected, offset = 0, onBegin } = options;
   if (offset >= expected) return;
@@ -176,7 +176,7 @@ function readInput(bytes: Buffer): Here & { readonly sent: readonly Buffer[] } {
   };
 }
 
-/** The rest, then the whole, and never the rest again; no version but a strong one, and no line of it in a head. */
+/** Asserts the requests: first the rest, then only the complete file; only a strong version, without another header line. */
 function requireAsked(requests: readonly string[], { offset, etag }: Here): void {
   assert.ok(requests.length <= maxRequests, `${requests.length} requests`);
   const asked = requests.map((request) => ({
@@ -192,7 +192,7 @@ function requireAsked(requests: readonly string[], { offset, etag }: Here): void
   if (offset > 0 && asked.length > 0) assert.ok(asked[0]?.range !== undefined, 'not asked for the rest');
 }
 
-/** Read by other eyes than the source's: what was taken for the rest says so, and is of no version that is known to be another. */
+/** Parses the answer independently of the source: bytes accepted as the rest have a range, and no known other version. */
 function requireTheRest(answer: Buffer | undefined, { offset, etag }: Here): void {
   const text = answer?.toString('latin1') ?? '';
   assert.match(text, /^HTTP\/1\.\d 206\b/m);

@@ -1,4 +1,4 @@
-// What comes over sockets of the host, in pieces: requests of commands, words of native workers, answers of kresd.
+// Targets for sockets of a host, in pieces: requests of commands, messages of native workers, answers of kresd.
 import assert from 'node:assert/strict';
 import { parseControlRequest } from '../../../src/core/protocol/control-protocol.js';
 import {
@@ -44,7 +44,7 @@ const jsonWords = [
 const lines = (messages: readonly object[]): Buffer =>
   Buffer.from(messages.map((one) => `${JSON.stringify(one)}\n`).join(''));
 
-/** The same messages, or the same refusal, whatever pieces they come in. */
+/** Asserts equal messages, or an equal rejection, for each split into pieces. */
 function readLines(input: Buffer): readonly SocketMessage[] {
   const read = (pieces: Iterable<Buffer>): SocketMessage[] => {
     const reader = createLineReader();
@@ -59,7 +59,7 @@ function readLines(input: Buffer): readonly SocketMessage[] {
   return 'value' in whole ? whole.value : [];
 }
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function controlTarget(parse: typeof parseControlRequest = parseControlRequest): Target {
   return {
     name: 'control-socket',
@@ -123,7 +123,7 @@ function checkRequest(request: object): void {
   }
 }
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function nativeTarget(parse: typeof parseWorkerMessage = parseWorkerMessage): Target {
   return {
     name: 'native-protocol',
@@ -177,7 +177,7 @@ function checkCounts(counts: readonly number[]): void {
 
 type KresdReader = () => (chunk: Uint8Array) => KresdAnswer | undefined;
 
-/** @param createReader what is tried; a test gives a broken one */
+/** @param createReader reader under test; a test passes a broken one */
 export function kresdTarget(createReader: KresdReader = createKresdReader): Target {
   const framed = (text: string): Buffer => {
     const bytes = Buffer.from(text);

@@ -1,4 +1,4 @@
-// All targets, by name. Each is made when its turn comes: those of HTTP listen.
+// All targets by name. A target is made when it runs, because those of HTTP listen.
 import type { Target } from '../engine/target.js';
 import { manifestTarget, tarTarget } from './archive-targets.js';
 import { deltaTarget } from './delta-target.js';

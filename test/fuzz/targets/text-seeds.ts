@@ -1,4 +1,4 @@
-// Honest texts of each format, short: what the fuzzer changes. Data only.
+// Short correct texts of each format, which the fuzzer changes. Data only.
 
 const id = 'a'.repeat(64);
 const digest = 'b'.repeat(64);

@@ -1,4 +1,4 @@
-// Texts that are read whole: metadata of TUF, the configuration, an answer of XML-RPC.
+// Targets for complete texts: TUF metadata, the configuration, an XML-RPC answer.
 import assert from 'node:assert/strict';
 import type { ParsedConfig } from '../../../src/core/config/parse-config.js';
 import { parseEnvelope, topLevelRoles } from '../../../src/core/tuf/tuf-metadata.js';
@@ -9,7 +9,7 @@ import { changeJson } from '../engine/change-json.js';
 import { acceptedOr, type Target } from '../engine/target.js';
 import { hostConfig, metadataFiles, xmlRpcAnswers } from './text-seeds.js';
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Target {
   const codes = ['METADATA_MALFORMED', 'SIGNATURE_DUPLICATE'];
   return {
@@ -58,7 +58,7 @@ export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Tar
         assert.ok(Number.isSafeInteger(signed.version) && signed.version > 0, `version ${signed.version}`);
         assert.ok(Number.isFinite(expiresAtMs));
         assert.equal(new Set(signatures.map(({ keyid }) => keyid)).size, signatures.length);
-        // What was read, written in another way, has the same bytes to sign.
+        // The parsed value in another serialization has the same bytes to sign.
         const again = parse(Buffer.from(JSON.stringify({ signatures, signed })), role);
         assert.deepEqual(Buffer.from(again.signedBytes), Buffer.from(read.value.signedBytes));
       }
@@ -66,7 +66,7 @@ export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Tar
   };
 }
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function configTarget(parse: (text: string) => ParsedConfig = parseConfigText): Target {
   return {
     name: 'configuration',
@@ -129,7 +129,7 @@ export function configTarget(parse: (text: string) => ParsedConfig = parseConfig
   };
 }
 
-/** @param parse what is tried; a test gives a broken one */
+/** @param parse parser under test; a test passes a broken one */
 export function xmlRpcTarget(parse: typeof parseXmlRpcAnswer = parseXmlRpcAnswer): Target {
   return {
     name: 'xml-rpc',
@@ -167,7 +167,7 @@ export function xmlRpcTarget(parse: typeof parseXmlRpcAnswer = parseXmlRpcAnswer
       const answer = parse(input.toString('utf8'));
       if (answer.kind === 'malformed') assert.ok(answer.at >= 0 && answer.at <= input.length);
       if (answer.kind !== 'value') return;
-      // A value that is written out is read as the same.
+      // A parsed value that is written again must be parsed to the same value.
       assert.deepEqual(parse(answerWith(answer.value)), answer);
     },
   };

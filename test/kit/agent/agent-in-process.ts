@@ -1,4 +1,5 @@
-// A complete agent in this process with a signed repository on disk, virtual time and a readable log. The test has the assertions.
+// A complete agent in this process with a signed repository on disk, virtual time and a readable log. The test has the
+// assertions.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { startAgent } from '../../../src/agent/agent.js';
 import type { InstallSource } from '../../../src/agent/identity/install-id.js';

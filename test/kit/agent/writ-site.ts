@@ -1,5 +1,5 @@
-// A host with a signed repository on disk, a configuration file and `writ` commands. A long-running command is a process; the others run
-// in this process.
+// A host with a signed repository on disk, a configuration file and `writ` commands. A long-running command is a process; the
+// others run in this process.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/platform/time/clock.js';

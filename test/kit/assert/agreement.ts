@@ -1,5 +1,5 @@
-// Compares the results of one cycle: the exit code, the JSON of the command, `writ status --json` and the link on disk. The test reads
-// the policy of the workers itself.
+// Compares the results of one cycle: the exit code, the JSON of the command, `writ status --json` and the link on disk. The
+// test reads the policy of the workers itself.
 import assert from 'node:assert/strict';
 import type { Notified, WholeSystem } from '../agent/whole-system.js';
 

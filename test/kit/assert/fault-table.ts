@@ -1,5 +1,5 @@
-// A table of faults: an action on a host with an active policy, and the expected code and exit code. Each row is one cycle in this
-// process; standing-policy.ts asserts that the policy is unchanged.
+// A table of faults: an action on a host with an active policy, and the expected code and exit code. Each row is one cycle in
+// this process; standing-policy.ts asserts that the policy is unchanged.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';

@@ -1,6 +1,6 @@
-// Measures whether the time of some work is linear or quadratic in its input. For sixteen times the input, linear work takes about 16
-// times as long, quadratic work 256 times. The bound of 64 is equally far from both, so that garbage collection and a slow
-// machine do not matter. It measures processor time, which excludes other processes.
+// Measures whether the time of some work is linear or quadratic in its input. For sixteen times the input, linear work takes
+// about 16 times as long, quadratic work 256 times. The bound of 64 is equally far from both, so that garbage collection and
+// a slow machine do not matter. It measures processor time, which excludes other processes.
 import assert from 'node:assert/strict';
 
 const maxFactor = 64;

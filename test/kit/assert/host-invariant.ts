@@ -1,5 +1,5 @@
-// The invariant of a host after a crash. One complete policy is active: the old or the new one, and the new one if it was acknowledged.
-// A start removes temporary files, and the next cycle succeeds. The test makes the state of the disk.
+// The invariant of a host after a crash. One complete policy is active: the old or the new one, and the new one if it was
+// acknowledged. A start removes temporary files, and the next cycle succeeds. The test makes the state of the disk.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';

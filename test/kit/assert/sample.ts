@@ -1,5 +1,5 @@
-// Selects a part of an exhaustive test for `npm run test:long`: `NAME.sample.test.ts` sets its size and loads `NAME.test.ts`, which selects its
-// cases here. The seed selects them; without a sample all cases run.
+// Selects a part of an exhaustive test for `npm run test:long`: `NAME.sample.test.ts` sets its size and loads `NAME.test.ts`, which
+// selects its cases here. The seed selects them; without a sample all cases run.
 import { seeded, testSeed } from './seeded.js';
 
 /**

@@ -1,5 +1,6 @@
-// Reproducible randomness: the cases of a generated test follow from one number, which a failing test prints. scripts/run-tests.js
-// sets WRIT_TEST_SEED (scripts/test-seed.js). WRIT_TEST_CASES sets a higher number of cases than CI has time for.
+// Reproducible randomness: the cases of a generated test follow from one number, which a failing test prints.
+// scripts/run-tests.js sets WRIT_TEST_SEED (scripts/test-seed.js). WRIT_TEST_CASES sets a higher number of cases than CI has
+// time for.
 
 import { randomInt } from 'node:crypto';
 

@@ -20,7 +20,10 @@ export function standingPolicy(places: Places, later = places): () => void {
   };
 }
 
-/** Asserts that the last block of a command has the outcome, the code, the active policy, `next` next steps and at most one hint. */
+/**
+ * Asserts that the last block of a command has the outcome, the code, the active policy, `next` next steps and at most one
+ * hint.
+ */
 export function assertSpeaks(
   text: string,
   expected: { readonly word: string; readonly code: string; readonly next?: number },

@@ -13,8 +13,8 @@ export interface Trouble {
   /** The worker refuses generation 2; of several workers only `b` does. */
   readonly refuses?: 'yes';
   /**
-   * Undefined: one worker that is reset. `set`: three workers, notified together. `rolling`: three, one by one. `restarted`: its changed
-   * configuration requires a restart. `mortal`: it dies at generation 2, and the restore restarts it.
+   * Undefined: one worker that is reset. `set`: three workers, notified together. `rolling`: three, one by one. `restarted`:
+   * its changed configuration requires a restart. `mortal`: it dies at generation 2, and the restore restarts it.
    */
   readonly workers?: 'set' | 'rolling' | 'restarted' | 'mortal';
   /** The fault of the server for one file; `file` is a part of its name. */

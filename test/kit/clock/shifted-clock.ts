@@ -1,5 +1,5 @@
-// Preloaded with `node --import`: adds WRIT_TEST_SHIFT_MS to the wall clock, so that a command runs as in the next year. Monotonic
-// time and timers are unchanged, as on a machine that was off.
+// Preloaded with `node --import`: adds WRIT_TEST_SHIFT_MS to the wall clock, so that a command runs as in the next year.
+// Monotonic time and timers are unchanged, as on a machine that was off.
 const shiftMs = Number(process.env['WRIT_TEST_SHIFT_MS'] ?? '0');
 const RealDate = Date;
 

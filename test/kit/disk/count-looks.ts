@@ -1,5 +1,5 @@
-// Counts the calls of node:fs with paths below a directory, to measure the work for a big policy without a clock. Counts this process
-// only.
+// Counts the calls of node:fs with paths below a directory, to measure the work for a big policy without a clock. Counts this
+// process only.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 

@@ -1,5 +1,5 @@
-// A simulated kill at a chosen operation of the durable layer: each later operation throws the same object, so that running code cannot
-// change the disk, as after a real kill.
+// A simulated kill at a chosen operation of the durable layer: each later operation throws the same object, so that running
+// code cannot change the disk, as after a real kill.
 import type { FileOperation, OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 
 /** Thrown instead of a real kill. It is no error of the disk, so that no code handles it as one. */

@@ -1,5 +1,5 @@
-// A real PostgreSQL of Debian on loopback, in its own directory. It runs as the user `postgres` if the tests run as root, because initdb
-// refuses root. Each store gets its own database. Flushes are as in production.
+// A real PostgreSQL of Debian on loopback, in its own directory. It runs as the user `postgres` if the tests run as root,
+// because initdb refuses root. Each store gets its own database. Flushes are as in production.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// A random history of one host in virtual time: releases of each kind, operator actions, reboots and kills of the agent. Meanwhile
-// the agent polls, reconciles its workers and observes bake times. After each step the rules of ADR 0048 are compared with what
-// happened. The caller asserts that no violation was recorded.
+// A random history of one host in virtual time: releases of each kind, operator actions, reboots and kills of the agent.
+// Meanwhile the agent polls, reconciles its workers and observes bake times. After each step the rules of ADR 0048 are
+// compared with what happened. The caller asserts that no violation was recorded.
 import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';

@@ -1,4 +1,5 @@
-// A host with bake times in virtual time: a test host, the bake rounds of an agent, and a worker that a test ends. It asserts nothing.
+// A host with bake times in virtual time: a test host, the bake rounds of an agent, and a worker that a test ends. It asserts
+// nothing.
 import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';

@@ -1,5 +1,5 @@
-// A baking host with a server that a test makes unreachable, and the bake and contact rounds of an agent. Virtual time; it asserts
-// nothing.
+// A baking host with a server that a test makes unreachable, and the bake and contact rounds of an agent. Virtual time; it
+// asserts nothing.
 import * as fs from 'node:fs';
 import { createContactTurn } from '../../../src/agent/contact/contact-turn.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';

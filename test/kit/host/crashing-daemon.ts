@@ -1,5 +1,5 @@
-// A daemon in virtual time under a supervisor that records how its processes exit. It reads `access/f` at a notification and at its
-// start. That text decides whether it accepts or rejects the release, is busy, or crashes later. It asserts nothing.
+// A daemon in virtual time under a supervisor that records how its processes exit. It reads `access/f` at a notification and
+// at its start. That text decides whether it accepts or rejects the release, is busy, or crashes later. It asserts nothing.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer, RecordedEnds } from '../../../src/workers/contract/driver.js';

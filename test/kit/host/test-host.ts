@@ -1,5 +1,5 @@
-// A complete host for scenario tests: state, policy and run directories in a temporary directory, a repository in memory, scripted
-// workers, and cycles in this process. It asserts nothing.
+// A complete host for scenario tests: state, policy and run directories in a temporary directory, a repository in memory,
+// scripted workers, and cycles in this process. It asserts nothing.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';

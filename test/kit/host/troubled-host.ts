@@ -82,7 +82,10 @@ function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): 
   };
 }
 
-/** The command logs its name and generation. The file NAME in `script` has its exit code, and whether it applies to generation 1. */
+/**
+ * The command logs its name and generation. The file NAME in `script` has its exit code, and whether it applies to generation
+ * 1.
+ */
 function command(story: Story, script: string, name: string): [string, ...string[]] {
   const generation = name === 'check' || name === 'canary' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
   const verdict = `read code always < ${join(script, name)} 2>/dev/null || exit 0`;

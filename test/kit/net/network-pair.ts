@@ -1,5 +1,5 @@
-// Two connected network namespaces: a host's with its own resolver, and a server's. The machine is unchanged, and the namespaces end
-// with the processes that this file started.
+// Two connected network namespaces: a host's with its own resolver, and a server's. The machine is unchanged, and the
+// namespaces end with the processes that this file started.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A small HTTP proxy on a free local port: tunnels for https, complete URLs for http. It connects each host name to a port of the test,
-// so that names need not exist. It records request lines and credentials.
+// A small HTTP proxy on a free local port: tunnels for https, complete URLs for http. It connects each host name to a port of
+// the test, so that names need not exist. It records request lines and credentials.
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';

@@ -1,5 +1,6 @@
-// Runs the commands of a page in one shell as its reader does: variables, directories and background jobs last from one command to
-// the next. It has an empty home directory, another user, replacements (ports, paths of an installed package), and ends all processes.
+// Runs the commands of a page in one shell as its reader does: variables, directories and background jobs last from one
+// command to the next. It has an empty home directory, another user, replacements (ports, paths of an installed package), and
+// ends all processes.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';

@@ -1,5 +1,5 @@
-// The disk of a machine that a systemd boots from with the programs of this machine: its own /etc, /var and /srv, and the units of
-// Writ at the paths of a package. machine-boot.ts starts and ends it.
+// The disk of a machine that a systemd boots from with the programs of this machine: its own /etc, /var and /srv, and the
+// units of Writ at the paths of a package. machine-boot.ts starts and ends it.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Boots a systemd as process 1 of its own namespaces, on a disk that a script builds, and runs commands in it. It ends by a shutdown or
-// a power cut, and no process remains. Needs root, namespaces and control groups 2.
+// Boots a systemd as process 1 of its own namespaces, on a disk that a script builds, and runs commands in it. It ends by a
+// shutdown or a power cut, and no process remains. Needs root, namespaces and control groups 2.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -35,7 +35,10 @@ export interface MachineRun {
 }
 
 export interface Boot {
-  /** Shell script: makes the current directory the mount point of the disk, with `usr`, `run`, `proc`, `sys`, `dev`, `mnt` and `.old`. */
+  /**
+   * Shell script: makes the current directory the mount point of the disk, with `usr`, `run`, `proc`, `sys`, `dev`, `mnt` and
+   * `.old`.
+   */
   readonly disk: string;
   /** Environment of the script. */
   readonly env: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
-// The disk of a machine on which Writ was installed as from a package: units, users, directories, a repository, and the configuration
-// of an agent that uses the server on the same machine.
+// The disk of a machine on which Writ was installed as from a package: units, users, directories, a repository, and the
+// configuration of an agent that uses the server on the same machine.
 import { chownSync, copyFileSync, mkdirSync } from 'node:fs';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { quietPolls } from '../agent/quiet-polls.js';

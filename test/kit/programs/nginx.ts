@@ -1,4 +1,5 @@
-// A real nginx on loopback with one server block, as one process or a master with workers, without root's users and not as a daemon.
+// A real nginx on loopback with one server block, as one process or a master with workers, without root's users and not as a
+// daemon.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

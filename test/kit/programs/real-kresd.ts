@@ -129,7 +129,8 @@ async function untilItAnswers(path: string, child: ChildProcess, log: () => stri
 async function ask(port: number, name: string, count: number): Promise<Record<string, number>> {
   const answers: Record<string, number> = {};
   for (let asked = 0; asked < count; asked += 1) {
-    // One attempt, because a lost query is a fault; with a long timeout, because a busy worker that reads its policy answers late.
+    // One attempt, because a lost query is a fault; with a long timeout, because a busy worker that reads its policy answers
+    // late.
     const args = ['+tries=1', '+time=30', '@127.0.0.1', '-p', String(port), name, 'A'];
     const { stdout } = await execute('dig', args);
     const address = new RegExp(`^${name.replaceAll('.', '\\.')}\\.\\s.*\\sA\\s(\\S+)$`, 'm').exec(

@@ -1,5 +1,5 @@
-// A real BIND with its own configuration, key and ports on loopback, which serves one zone from a file of the test. Needs named, rndc
-// and dig.
+// A real BIND with its own configuration, key and ports on loopback, which serves one zone from a file of the test. Needs
+// named, rndc and dig.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';

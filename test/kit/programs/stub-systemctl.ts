@@ -1,5 +1,5 @@
-// A stub of systemctl for test machines without systemd: a shell script on its own PATH that shows units from files and records its
-// calls. It starts and reloads nothing; test/exhaustive/systemd/systemd-driver.test.ts tests the real one.
+// A stub of systemctl for test machines without systemd: a shell script on its own PATH that shows units from files and
+// records its calls. It starts and reloads nothing; test/exhaustive/systemd/systemd-driver.test.ts tests the real one.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../../src/platform/process/run-command.js';

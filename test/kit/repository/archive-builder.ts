@@ -1,5 +1,5 @@
-// Builds tar files byte by byte, so that a test can write entries that no correct tool writes, with the signed target of an archive.
-// It shares only the form of manifests with the code under test.
+// Builds tar files byte by byte, so that a test can write entries that no correct tool writes, with the signed target of an
+// archive. It shares only the form of manifests with the code under test.
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { type Digest, digestFromHex } from '../../../src/core/names.js';

@@ -1,5 +1,5 @@
-// A signed repository as plain values, one version after a correct one. A seeded generator changes it before or after its signatures, or
-// as text and bytes. The test compares the clients.
+// A signed repository as plain values, one version after a correct one. A seeded generator changes it before or after its
+// signatures, or as text and bytes. The test compares the clients.
 import { createHash } from 'node:crypto';
 import type { Seeded } from '../assert/seeded.js';
 import { type ForeignKey, foreignKey } from '../trust/tuf-js-repository.js';
@@ -153,7 +153,10 @@ function sealed(bent: Bent, role: BentRole): Buffer {
   return bent.text[role]?.(text) ?? text;
 }
 
-/** @returns OLPC canonical JSON of any value, including floats, because a changed file is signed in the form its publisher meant */
+/**
+ * @returns OLPC canonical JSON of any value, including floats, because a changed file is signed in the form its publisher
+ * meant
+ */
 function canonical(value: Loose): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`;

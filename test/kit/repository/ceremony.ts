@@ -1,5 +1,5 @@
-// Key holders of one repository, for tests of root ceremonies. Their keys are files in the directory of the sample repository, or are
-// made here.
+// Key holders of one repository, for tests of root ceremonies. Their keys are files in the directory of the sample
+// repository, or are made here.
 import * as fs from 'node:fs';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';

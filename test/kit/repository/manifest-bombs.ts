@@ -1,5 +1,5 @@
-// Signed manifests that cost far more to read than to send. Each has two forms: bare, and with so much noise that the compression ratio
-// of its archive is allowed. With the expected error codes.
+// Signed manifests that cost far more to read than to send. Each has two forms: bare, and with so much noise that the
+// compression ratio of its archive is allowed. With the expected error codes.
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { ErrorCode } from '../../../src/core/error-codes.js';
 import { manifestName } from '../../../src/core/release/manifest.js';

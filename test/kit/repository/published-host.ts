@@ -1,5 +1,5 @@
-// A host in this process that follows a publisher's repository on disk, to test commands of a publisher by their effect on a host. The
-// host can be offline, or be served an older copy of the repository.
+// A host in this process that follows a publisher's repository on disk, to test commands of a publisher by their effect on a
+// host. The host can be offline, or be served an older copy of the repository.
 import * as fs from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';

@@ -1,5 +1,5 @@
-// A TUF repository in memory for attacks: a test changes any role, signs with any keys, delegates, corrupts or removes files, and reads
-// the requests. It shares no code with the publisher.
+// A TUF repository in memory for attacks: a test changes any role, signs with any keys, delegates, corrupts or removes files,
+// and reads the requests. It shares no code with the publisher.
 import { targetPath } from '../../../src/core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../../src/core/release/release.js';
 import type {

@@ -1,5 +1,5 @@
-// Copies of repositories that were made once, because making keys and signing takes long. Bytes and modes are in memory. A test that
-// needs its own keys makes its own repository.
+// Copies of repositories that were made once, because making keys and signing takes long. Bytes and modes are in memory. A
+// test that needs its own keys makes its own repository.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { InitResult } from '../../../src/publisher/root/init-repository.js';

@@ -1,4 +1,5 @@
-// Keys of the simulated repository with their ids in metadata, and signatures over the canonical form. key-pairs.ts makes the keys.
+// Keys of the simulated repository with their ids in metadata, and signatures over the canonical form. key-pairs.ts makes the
+// keys.
 import type { KeyObject } from 'node:crypto';
 import { canonicalBytes } from '../../../src/core/text/canonical-json.js';
 import { keyId } from '../../../src/core/tuf/signature-schemes.js';

@@ -1,5 +1,5 @@
-// A directory with the form of a repository, without keys and signatures: the server reads names, bytes and expiry, and verifies no
-// signature.
+// A directory with the form of a repository, without keys and signatures: the server reads names, bytes and expiry, and
+// verifies no signature.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

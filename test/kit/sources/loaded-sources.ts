@@ -1,5 +1,5 @@
-// The modules that a program loaded, from the trace of trace-imports: its files, and the modules bundled into them according to their
-// source maps, which name each module.
+// The modules that a program loaded, from the trace of trace-imports: its files, and the modules bundled into them according
+// to their source maps, which name each module.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

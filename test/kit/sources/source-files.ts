@@ -1,4 +1,5 @@
-// Reads the sources as text: their imports, and their code without comments. The tests of layers and of confined imports have the rules.
+// Reads the sources as text: their imports, and their code without comments. The tests of layers and of confined imports have
+// the rules.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 

@@ -1,5 +1,5 @@
-// Files of a release with their stamps, and the signed description of the stamps, as a publisher makes both. Each file with a mark is
-// stamped.
+// Files of a release with their stamps, and the signed description of the stamps, as a publisher makes both. Each file with a
+// mark is stamped.
 import { createHash } from 'node:crypto';
 import type { Digest } from '../../../src/core/names.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../../src/core/release/manifest.js';

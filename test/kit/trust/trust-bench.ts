@@ -1,4 +1,5 @@
-// The trust of a host with a simulated repository over several process runs. It asserts that the store has only bytes that were served.
+// The trust of a host with a simulated repository over several process runs. It asserts that the store has only bytes that
+// were served.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

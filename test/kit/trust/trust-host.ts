@@ -1,5 +1,5 @@
-// The trust of a host without its other parts: a state directory, a bootstrap root, and clients of a simulated repository, one for each
-// process run.
+// The trust of a host without its other parts: a state directory, a bootstrap root, and clients of a simulated repository,
+// one for each process run.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultMetadataLimits, type MetadataLimits } from '../../../src/core/limits.js';

@@ -1,5 +1,5 @@
-// Compares two clients, those of Writ and tuf-js, on one changed repository. Both trust the version before it. Compared are the accepted
-// files, the end of the refresh and the targets that they find.
+// Compares two clients, those of Writ and tuf-js, on one changed repository. Both trust the version before it. Compared are
+// the accepted files, the end of the refresh and the targets that they find.
 import { isDeepStrictEqual } from 'node:util';
 import { isWritError, type WritError } from '../../../src/core/errors.js';
 import { openRepositoryClient } from '../../../src/trust/repository-client.js';

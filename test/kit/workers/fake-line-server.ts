@@ -1,6 +1,6 @@
-// Fake daemons with a control socket of text lines, each with the observed behaviour of a real one. BIRD sends a greeting, and drops
-// its answer when the client shuts its side. unbound closes after its answer. The socket of HAProxy is closed briefly during a
-// reload. The real ones: test/exhaustive/daemons.
+// Fake daemons with a control socket of text lines, each with the observed behaviour of a real one. BIRD sends a greeting,
+// and drops its answer when the client shuts its side. unbound closes after its answer. The socket of HAProxy is closed
+// briefly during a reload. The real ones: test/exhaustive/daemons.
 import { createServer, type Server, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 

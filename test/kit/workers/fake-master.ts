@@ -1,5 +1,5 @@
-// A master process with two children, as nginx has. It replaces them on HUP, or behaves as a test chooses. A shell script, because
-// its children then cost little.
+// A master process with two children, as nginx has. It replaces them on HUP, or behaves as a test chooses. A shell script,
+// because its children then cost little.
 import { spawn } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// A fake supervisord: it answers XML-RPC on a unix socket with the values of a test, byte for byte as the real 4.2.5, with faults on
-// demand. The real program is in real-supervisord.ts.
+// A fake supervisord: it answers XML-RPC on a unix socket with the values of a test, byte for byte as the real 4.2.5, with
+// faults on demand. The real program is in real-supervisord.ts.
 import { createServer, type Server } from 'node:http';
 
 export interface FakeSupervisord {

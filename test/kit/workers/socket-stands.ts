@@ -1,5 +1,5 @@
-// Stands of daemons that listen, each with the fake of this folder that has its protocol. They own the daemons; the test asserts the
-// answers of the driver.
+// Stands of daemons that listen, each with the fake of this folder that has its protocol. They own the daemons; the test
+// asserts the answers of the driver.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { leaveStaleSocket } from '../disk/stale-socket.js';

@@ -1,5 +1,5 @@
-// Makes all writes to a store fail, as on a full disk, until it is released. A trigger raises the error of PostgreSQL; the embedded
-// store runs out of pages. Reads succeed.
+// Makes all writes to a store fail, as on a full disk, until it is released. A trigger raises the error of PostgreSQL; the
+// embedded store runs out of pages. Reads succeed.
 import { sql } from 'kysely';
 import type { FleetStore } from '../../../../src/fleet/store/open-store.js';
 

@@ -1,5 +1,5 @@
-// Tests of each kind of store: an older server runs while a newer one migrates the store. The migration of the newer version counts
-// the rows of hosts, as real ones do.
+// Tests of each kind of store: an older server runs while a newer one migrates the store. The migration of the newer version
+// counts the rows of hosts, as real ones do.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
