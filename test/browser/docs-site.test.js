@@ -63,14 +63,14 @@ async function onPage(path, options, play, from = base) {
   assert.deepEqual(complaints, []);
 }
 
-async function search(page, words) {
-  await page.fill('.search input', words);
-  await page.waitForFunction((text) => document.querySelector('.found')?.textContent.includes(text), words);
+async function search(page, query) {
+  await page.fill('.search input', query);
+  await page.waitForFunction((text) => document.querySelector('.found')?.textContent.includes(text), query);
   return page.$$eval('.found a', (links) => links.map((link) => link.textContent));
 }
 
 describe('the docs site', () => {
-  it('finds a page by its words, from any page, and leads there', () =>
+  it('finds and opens a page by its text, from any page', () =>
     onPage('adr/0006-error-kinds.html', {}, async (page) => {
       assert.equal((await search(page, 'DOWNLOAD_DIGEST'))[0], 'DOWNLOAD_DIGEST');
       await page.press('.search input', 'Enter');
@@ -78,7 +78,7 @@ describe('the docs site', () => {
       assert.equal(await page.textContent('h1'), 'DOWNLOAD_DIGEST');
     }));
 
-  it('says where nothing is found', () =>
+  it('reports a search without results', () =>
     onPage('index.html', {}, async (page) => {
       await page.fill('.search input', 'xyzzyplugh');
       await page.waitForSelector('.found:has-text("Nothing found")');

@@ -24,13 +24,13 @@ async function plant(fleet) {
   await fleet.report(odd, running(40));
 }
 
-const looks = {
+const displays = {
   light: {},
   'dark and narrow': { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
 };
 
 describe('axe-core', () => {
-  for (const [name, options] of Object.entries(looks)) {
+  for (const [name, options] of Object.entries(displays)) {
     it(`finds nothing on any page (${name})`, () =>
       withFleet(
         browser,
@@ -58,7 +58,7 @@ describe('axe-core', () => {
   it('finds nothing where there is no host', () =>
     withFleet(browser, async ({ page }) => expectNoViolation(page)));
 
-  it('would find a picture without words', () =>
+  it('reports a picture without an alternative text', () =>
     withFleet(browser, async ({ page }) => {
       await page.evaluate(() => document.querySelector('main').append(new Image()));
       await assert.rejects(expectNoViolation(page), /image-alt/);
@@ -76,7 +76,7 @@ async function expectNoViolation(page) {
 }
 
 describe('paper', () => {
-  it('is white and has what the screen says, without what only leads elsewhere', () =>
+  it('is white and has the text of the screen without navigation', () =>
     withFleet(
       browser,
       async ({ fleet, page }) => {
@@ -98,7 +98,7 @@ describe('paper', () => {
       plant,
     ));
 
-  it('says of when it is, not how long ago', () =>
+  it('shows absolute times, not ages', () =>
     withFleet(
       browser,
       async ({ page }) => {

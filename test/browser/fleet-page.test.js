@@ -1,4 +1,4 @@
-// The fleet page with a real server, a real browser and hosts planted in the store: 0, 1 and 10,000 hosts; live updates; hostile
+// The fleet page with a real server, a real browser and hosts planted in the store: 0, 1 and 10,000 hosts; updates without a reload; hostile
 // names; without JavaScript; by keyboard; on a narrow screen; without the server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -32,14 +32,14 @@ async function plantMany(fleet, count) {
 }
 
 describe('the first screen', () => {
-  it('says without a host that there is none', () =>
+  it('reports that there is no host', () =>
     within(async ({ page }) => {
       assert.match(await page.textContent('h1'), /host/);
       assert.equal(await page.textContent('.tiles a'), '0');
       await fitsItsScreen(page);
     }));
 
-  it('says of one host that it runs what it should', () =>
+  it('shows that one host runs the offered release', () =>
     within(
       async ({ page }) => {
         assert.match(await page.textContent('h1'), /OK The one host confirmed/);
@@ -49,7 +49,7 @@ describe('the first screen', () => {
       async (fleet) => fleet.report(await fleet.enrol('edge-1'), running(42)),
     ));
 
-  it('is there at once with 10,000, and the list turns its pages with the filter in the address', () =>
+  it('is shown at once with 10,000 hosts, and the pages of the list keep the filter in the address', () =>
     within(
       async ({ fleet, page }) => {
         assert.match(await page.textContent('#releases ~ article:nth-of-type(2)'), /9,800/);
@@ -96,7 +96,7 @@ describe('the page while it is open', () => {
     await fleet.report(fleet.host, running(42));
   };
 
-  it('shows a refusal by itself, says how soon (2 s are promised), and keeps the focus where it was', () =>
+  it('shows a refusal without a reload within the promised 2 s, prints its delay, and keeps the focus', () =>
     within(
       async ({ fleet, page }) => {
         await page.waitForFunction(() => document.querySelector('#age')?.textContent.includes('now'));
@@ -113,7 +113,7 @@ describe('the page while it is open', () => {
       plant,
     ));
 
-  it('says that the server is gone, keeps what it had, and goes on when it is back', () =>
+  it('reports an unreachable server, keeps its content, and continues when the server is back', () =>
     within(
       async ({ fleet, page }) => {
         await page.waitForFunction(() => document.querySelector('#age')?.textContent.includes('now'));
@@ -129,7 +129,7 @@ describe('the page while it is open', () => {
       plant,
     ));
 
-  it('says so when the session has ended', () =>
+  it('reports the end of the session', () =>
     within(
       async ({ page }) => {
         await page.context().clearCookies();
@@ -140,7 +140,7 @@ describe('the page while it is open', () => {
     ));
 });
 
-describe('whoever looks at it', () => {
+describe('each person on the fleet page', () => {
   const plant = async (fleet) => {
     for (const name of ['edge-1', hostile, 'x'.repeat(255)]) {
       const host = await fleet.enrol(name);
@@ -149,7 +149,7 @@ describe('whoever looks at it', () => {
     }
   };
 
-  it('is harmed by no name: it is text on every page', () =>
+  it('shows hostile names as text on every page', () =>
     within(
       async ({ fleet, page }) => {
         for (const path of everyPage) {

@@ -27,10 +27,10 @@ const { values: options, positionals } = parseArgs({
     kept: { type: 'boolean' },
   },
 });
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const unknown = positionals.filter((name) => targets[name] === undefined);
 if (unknown.length > 0) {
-  say(`no target ${unknown.join(', ')}; there are ${Object.keys(targets).join(', ')}`);
+  print(`no target ${unknown.join(', ')}; there are ${Object.keys(targets).join(', ')}`);
   process.exit(2);
 }
 const seconds = Number(options.seconds ?? '60');
@@ -42,8 +42,8 @@ async function fuzzAll(): Promise<boolean> {
   const turns = positionals.length > 0 ? wanted.length : Math.floor(seconds / secondsOfTurn);
   const count = options.kept ? 0 : Math.min(Math.max(turns, 1), wanted.length);
   const first = turnOfCommit() % wanted.length;
-  if (options.kept) say(`the kept inputs of ${wanted.length} targets`);
-  else say(`seed ${seed}, ${count} of ${wanted.length} targets for ${Math.round(seconds / count)} s each`);
+  if (options.kept) print(`the kept inputs of ${wanted.length} targets`);
+  else print(`seed ${seed}, ${count} of ${wanted.length} targets for ${Math.round(seconds / count)} s each`);
   let isGood = true;
   for (const [index, name] of wanted.entries()) {
     const hasTurn = (index - first + wanted.length) % wanted.length < count;
@@ -61,7 +61,7 @@ async function fuzzOne(name: string, bound: FuzzBound): Promise<boolean> {
   const { runs, found, fault } = await fuzzTarget(target, { seed, bound, coverage: freshCoverage(), corpus });
   await target.close?.();
   const tookMs = Math.round(performance.now() - startedMs);
-  say(
+  print(
     `${fault ? '✖' : '✔'} ${name}: ${runs} inputs in ${tookMs} ms, ${corpus.length} kept, ${found.length} new`,
   );
   if (options.keep === true) {
@@ -69,8 +69,8 @@ async function fuzzOne(name: string, bound: FuzzBound): Promise<boolean> {
     for (const input of small.slice(0, Math.max(0, maxKept - corpus.length))) keepInput(name, input);
   }
   if (fault === undefined) return true;
-  say(`  ${keepInput(name, fault.input)}: ${fault.input.toString('base64').slice(0, 2000)}`);
-  say(inspect(fault.error));
+  print(`  ${keepInput(name, fault.input)}: ${fault.input.toString('base64').slice(0, 2000)}`);
+  print(inspect(fault.error));
   return false;
 }
 

@@ -114,7 +114,7 @@ const planted: Readonly<Record<string, Planted>> = {
       }),
   },
   kresd: {
-    fault: 'looks for the prompt in the first piece alone',
+    fault: 'searches the prompt in the first piece only',
     maxRuns: 200,
     broken: () =>
       kresdTarget(() => {
@@ -190,7 +190,7 @@ describe('a planted fault', longCase, () => {
   });
 
   for (const [name, { fault, maxRuns, broken }] of Object.entries(planted)) {
-    it(`is found by ${name}, whose reader ${fault}`, async () => {
+    it(`is found by ${name} in a reader that ${fault}`, async () => {
       const found = await play(await broken(), maxRuns);
       assert.ok(found.fault !== undefined, `not within ${found.runs} inputs`);
       const real = await targets[name]?.();
@@ -202,7 +202,7 @@ describe('a planted fault', longCase, () => {
 
 describe('coverage', longCase, () => {
   it('leads to what no change of a seed alone would reach, one step after the other', async () => {
-    const target: Target = { name: 'stairs', seeds: [Buffer.from('.......')], words: ['.'], check: steps };
+    const target: Target = { name: 'stairs', seeds: [Buffer.from('.......')], tokens: ['.'], check: steps };
     const options = { seed: 1, bound: { maxRuns: 40_000 } };
     const led = await fuzzTarget(target, { ...options, coverage: freshCoverage() });
     assert.equal(String(led.fault?.error), 'Error: at the top');

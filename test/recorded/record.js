@@ -17,7 +17,10 @@ const [repository, keys, config] = [at('repository'), at('keys'), at('agent.yaml
 const writ = (...args) => execFileSync(process.execPath, [program, ...args], { stdio: 'inherit' });
 
 /** A long validity period, so that no test of the recording fails by its age. */
-const lives = ['root', 'targets', 'snapshot', 'timestamp'].flatMap((role) => [`--${role}-life`, '3650d']);
+const validityFlags = ['root', 'targets', 'snapshot', 'timestamp'].flatMap((role) => [
+  `--${role}-life`,
+  '3650d',
+]);
 
 function publish(text) {
   writeFileSync(at('source', 'block.rpz'), text);
@@ -46,7 +49,7 @@ const { server, url } = await serveFleet();
 try {
   mkdirSync(at('source'));
   writeFileSync(at('token'), tokenForHosts());
-  writ('init', '--repository', repository, '--keys', keys, '--no-passphrase', ...lives);
+  writ('init', '--repository', repository, '--keys', keys, '--no-passphrase', ...validityFlags);
   const settings = { repository: `file://${repository}`, root: join(repository, 'metadata', '1.root.json') };
   const places = { state: at('state'), run: at('run'), sandbox: 'off', bundles: [{ name: 'dns-edge' }] };
   const about = { host: { id: 'recorded' }, fleet: { url, tokenFile: at('token') } };
@@ -60,9 +63,9 @@ try {
   writ('rollback', '--config', config);
   server.kill('SIGTERM');
   await once(server, 'exit');
-  const who = ['--owner=0', '--group=0', '--numeric-owner', '--sort=name'];
+  const ownership = ['--owner=0', '--group=0', '--numeric-owner', '--sort=name'];
   const parts = ['repository', 'keys', 'state', 'run', 'fleet', 'older-timestamp.json'];
-  execFileSync('tar', ['-czf', out, ...who, '-C', place, ...parts]);
+  execFileSync('tar', ['-czf', out, ...ownership, '-C', place, ...parts]);
   process.stdout.write(`${out}\n`);
 } finally {
   server.kill('SIGKILL');

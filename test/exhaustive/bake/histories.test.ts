@@ -24,7 +24,7 @@ describe('random histories of a host', () => {
       const end = await playHistory(seeded(seed), eventsEach);
       for (const [what, count] of Object.entries(end.counts))
         totals.set(what, (totals.get(what) ?? 0) + count);
-      if (end.violations.length > 0) violations.push([`history ${index}:`, ...end.story].join('\n  '));
+      if (end.violations.length > 0) violations.push([`history ${index}:`, ...end.lines].join('\n  '));
     }
     test.diagnostic(JSON.stringify(Object.fromEntries(totals)));
     assert.deepEqual(violations.slice(0, 3), []);

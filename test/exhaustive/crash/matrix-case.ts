@@ -114,7 +114,7 @@ async function runCase({ cycle, expectation, template }: Subject, one: MatrixCas
   const { from, to, between = [] } = expectation;
   const allowed = [...after.allowed, from, to, ...between];
   // With a crash before the matrix this may be the third crash of one candidate, which blocks changes.
-  const mayBlock = cycle.before === undefined ? after.mayBlock : 'yes';
+  const mayBlock = cycle.before === undefined ? after.mayBlock : true;
   await requireInvariant(place, expectation, { allowed, mayBlock, isAcknowledged: false });
 }
 
@@ -146,7 +146,7 @@ interface StateAfter {
    * Changes may be blocked until a person acts: the disk and the worker both failed, or one candidate crashed three
    * times.
    */
-  readonly mayBlock: 'yes' | 'no';
+  readonly mayBlock: boolean;
 }
 
 /** Decides what may be active: a reported result must stay; without a report either policy may be active. */
@@ -158,7 +158,7 @@ function stateAfter(
   const active = wholePolicy(paths, policies);
   const all = [from, to, ...between];
   const isBlocked = end.result?.outcome === 'blocked' || (cycle.before?.length ?? 0) > 1;
-  const unacknowledged = { isAcknowledged: false, mayBlock: isBlocked ? 'yes' : 'no' } as const;
+  const unacknowledged = { isAcknowledged: false, mayBlock: isBlocked } as const;
   if (end.result?.exitCode === 0) {
     assert.equal(active, to, `the command reported success: ${JSON.stringify(end.result)}`);
     return { ...unacknowledged, allowed: [to], isAcknowledged: true };

@@ -63,7 +63,7 @@ describe('a real BIND with its zone file in a bundle', options, () => {
       // A poll may activate the release before the publish has returned.
       const sinceMs = Date.now();
       await writ.publish(release(2));
-      const poll = await writ.nextPoll({ sinceMs, news: 'yes' });
+      const poll = await writ.nextPoll({ sinceMs, hasChange: true });
       assert.equal(poll['outcome'], 'activated', JSON.stringify(poll));
       assert.equal(poll['confirmed'], true, 'the probe saw it');
       assert.equal(await named.text(question), '"2"');

@@ -17,7 +17,7 @@ import {
   bendText,
   type HonestOptions,
   honest,
-  lookedUp,
+  searchedPaths,
   render,
 } from '../../kit/repository/bent-repository.js';
 import { trustHost } from '../../kit/trust/trust-host.js';
@@ -70,7 +70,7 @@ async function runCase(index: number, tally: Tally): Promise<void> {
   const bent = honest(options);
   for (let left = random.once(4) ? 2 : 1; left > 0; left -= 1) bend(bent, random);
   // Every lookup verifies delegated roles again, so unusual names are searched less often.
-  const paths = random.once(6) ? lookedUp : lookedUp.slice(0, 2);
+  const paths = random.once(6) ? searchedPaths : searchedPaths.slice(0, 2);
   const known = versionOneOf(options);
   // A host with only its bootstrap root reaches no rollback rule first.
   const before = random.once(4) ? new Map([...known].slice(0, 1)) : known;
@@ -110,7 +110,7 @@ describe('two clients with changed repositories', () => {
           before: before(options),
           served: render(honest(options), 2),
           nowMs,
-          paths: lookedUp,
+          paths: searchedPaths,
         };
         const ours = await ourVerdict(trial);
         assert.equal(ours.error, undefined);

@@ -8,7 +8,7 @@ const bytes = [0x00, 0x01, 0x0a, 0x0d, 0x20, 0x22, 0x25, 0x2e, 0x2f, 0x30, 0x5c,
 
 interface Change {
   readonly random: Seeded;
-  readonly words: readonly string[];
+  readonly tokens: readonly string[];
   /** A second input, from which parts are copied. */
   readonly other: Buffer;
 }
@@ -32,8 +32,8 @@ const steps: readonly Step[] = [
     const [from, to] = part(other, random);
     return replaced(input, random, other.subarray(from, to));
   },
-  (input, { random, words }) => inserted(input, random, Buffer.from(random.pick(words), 'latin1')),
-  (input, { random, words }) => replaced(input, random, Buffer.from(random.pick(words), 'latin1')),
+  (input, { random, tokens }) => inserted(input, random, Buffer.from(random.pick(tokens), 'latin1')),
+  (input, { random, tokens }) => replaced(input, random, Buffer.from(random.pick(tokens), 'latin1')),
   (input, { random }) => inserted(input, random, Buffer.alloc(1 + random.int(700), random.pick(bytes))),
   (input, { random }) => input.subarray(0, random.int(input.length + 1)),
   withNumber,

@@ -26,22 +26,22 @@ export interface Coverage {
  * @param isMeasured by the URL of a script
  * @returns a function that makes a coverage without known code
  */
-export function measureCoverage(isLookedAt: (url: string) => boolean): () => Coverage {
+export function measureCoverage(isMeasured: (url: string) => boolean): () => Coverage {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
-  const look = (known: Known, keep: 'keep' | 'leave'): boolean => {
+  const readCoverage = (known: Known, keep: 'keep' | 'leave'): boolean => {
     let isNew = false;
     for (const { url, functions } of takeScripts(session)) {
-      if (!isLookedAt(url)) continue;
+      if (!isMeasured(url)) continue;
       for (const { ranges } of functions) isNew = marks(known, url, ranges, keep) || isNew;
     }
     return isNew;
   };
   return () => {
     const known: Known = new Map();
-    return { hasNew: () => look(known, 'keep'), showsNew: () => look(known, 'leave') };
+    return { hasNew: () => readCoverage(known, 'keep'), showsNew: () => readCoverage(known, 'leave') };
   };
 }
 

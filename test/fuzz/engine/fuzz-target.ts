@@ -66,9 +66,9 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
     return random.pick(random.pick([pool, pool.slice(-8), target.seeds]));
   };
   const change = (): Buffer => {
-    const { words, repair, reshape } = target;
+    const { tokens, repair, reshape } = target;
     if (reshape !== undefined && random.once(2)) return reshape(begin(), random);
-    const changed = changeInput(begin(), { random, words, other: random.pick(pool) });
+    const changed = changeInput(begin(), { random, tokens, other: random.pick(pool) });
     return repair === undefined || random.once(4) ? changed : repair(changed);
   };
   try {

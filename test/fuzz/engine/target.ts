@@ -7,7 +7,7 @@ export interface Target {
   /** Correct inputs and known attacks, from which changes begin. */
   readonly seeds: readonly Buffer[];
   /** Tokens of the format, because random bytes seldom form one. */
-  readonly words: readonly string[];
+  readonly tokens: readonly string[];
   /** Generates an input by the rules of the format; one of four inputs begins with it. */
   readonly make?: (random: Seeded) => Buffer;
   /** A change that keeps the structure of the format. */

@@ -77,7 +77,7 @@ export function tarTarget(read: TarRead = readTar): Target {
       ]),
       endOfArchive,
     ],
-    words: [
+    tokens: [
       'ustar\u000000',
       '11 path=ab\n',
       '9 size=3\n',
@@ -157,7 +157,7 @@ export function manifestTarget(parse: (bytes: Buffer) => Manifest = parseBounded
       ]),
       manifestOf([]),
     ],
-    words: [
+    tokens: [
       ...['"files":[', '"path":"', '"size":', '"sha256":"', '"executable":true', '"writ":1', '{}', '[]', ','],
       ...['..', '/', '\\u0000', '\\ud800', '"__proto__":', ' ', '1.0', '1e2'],
     ],

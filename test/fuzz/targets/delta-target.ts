@@ -21,7 +21,7 @@ export function deltaTarget(read: DeltaRead = readDelta): Target {
   return {
     name: 'delta',
     seeds: [deltaOf(base, next), madeDelta([encodeNumber(0), insert(`${line}new\n${line.repeat(3)}`)])],
-    words: ['writ-delta 1\n', '\x00', '\x80', '\x80\x00', '\x7f', '\xff\xff\xff\xff\xff\xff\xff', line],
+    tokens: ['writ-delta 1\n', '\x00', '\x80', '\x80\x00', '\x7f', '\xff\xff\xff\xff\xff\xff\xff', line],
     make: (random) => madeDelta(madeFiles(random)),
     check: (input) => {
       const codes = ['DELTA_MALFORMED'];

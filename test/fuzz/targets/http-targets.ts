@@ -53,7 +53,7 @@ export async function httpAnswersTarget(
       answered('304 Not Modified\r\nETag: "x"', ''),
       answered('404 Not Found\r\nContent-Length: 0', ''),
     ],
-    words: [
+    tokens: [
       ...headers,
       ...[
         'HTTP/1.1 200 OK\r\n',
@@ -132,7 +132,7 @@ export async function httpRequestsTarget(
       Buffer.from('POST /metadata/timestamp.json HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc'),
       get('http://test/metadata/1.snapshot.json'),
     ],
-    words: [
+    tokens: [
       ...headers,
       ...[
         'GET ',

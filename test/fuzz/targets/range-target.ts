@@ -52,7 +52,7 @@ export async function rangeAnswersTarget(download?: Download): Promise<Target> {
       ),
       input('26', rest(0)),
     ],
-    words: [
+    tokens: [
       ...[
         '206 Partial Content\r\n',
         '200 OK\r\n',

@@ -23,7 +23,7 @@ import { acceptedOr, inPieces, type Target } from '../engine/target.js';
 
 const refused = ['MESSAGE_MALFORMED'];
 const sizes: readonly (readonly number[])[] = [[1], [2, 3], [5, 1, 100]];
-const jsonWords = [
+const jsonTokens = [
   '{"',
   '":',
   ',"',
@@ -80,8 +80,8 @@ export function controlTarget(parse: typeof parseControlRequest = parseControlRe
         { type: 'resume', by: 'a' },
       ]),
     ],
-    words: [
-      ...jsonWords,
+    tokens: [
+      ...jsonTokens,
       ...[
         'status',
         'watch',
@@ -138,8 +138,8 @@ export function nativeTarget(parse: typeof parseWorkerMessage = parseWorkerMessa
         { type: 'generation', id: 3, generation: 7, path: '/policy/generations/7' },
       ]),
     ],
-    words: [
-      ...jsonWords,
+    tokens: [
+      ...jsonTokens,
       'hello',
       'ack',
       'nack',
@@ -201,7 +201,7 @@ export function kresdTarget(createReader: KresdReader = createKresdReader): Targ
       framed(''),
       Buffer.from('> > '),
     ],
-    words: ['> ', '>', '\0\0\0\u0001', '\0\0\0\0', '\u00ff\u00ff\u00ff\u00ff', '\0\u000f\u0042\u0040', '\n'],
+    tokens: ['> ', '>', '\0\0\0\u0001', '\0\0\0\0', '\u00ff\u00ff\u00ff\u00ff', '\0\u000f\u0042\u0040', '\n'],
     check: (input) => {
       const whole = read([input]);
       for (const one of sizes) assert.deepEqual(read(inPieces(input, one)), whole, `in pieces of ${one}`);

@@ -16,7 +16,7 @@ export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Tar
     name: 'tuf-metadata',
     seeds: metadataFiles,
     reshape: changeJson,
-    words: [
+    tokens: [
       ...[
         '"signed":',
         '"signatures":[',
@@ -72,7 +72,7 @@ export function configTarget(parse: (text: string) => ParsedConfig = parseConfig
     name: 'configuration',
     seeds: hostConfig,
     reshape: changeJson,
-    words: [
+    tokens: [
       ...[
         'repository: ',
         'bundles:\n',
@@ -135,7 +135,7 @@ export function xmlRpcTarget(parse: typeof parseXmlRpcAnswer = parseXmlRpcAnswer
     name: 'xml-rpc',
     make: (random) => Buffer.from(answerWith(madeValue(random, 0))),
     seeds: xmlRpcAnswers,
-    words: [
+    tokens: [
       ...[
         'array',
         'data',

@@ -32,8 +32,8 @@ export interface PublishOptions {
 export interface PollOptions {
   /** Earliest begin of the poll in epoch milliseconds; now by default. */
   readonly sinceMs?: number;
-  /** `yes`: the first poll with an outcome other than `unchanged`. */
-  readonly news?: 'yes' | 'no';
+  /** True: the first poll with an outcome other than `unchanged`. */
+  readonly hasChange?: boolean;
 }
 
 export interface WholeSystem extends AsyncDisposable {
@@ -175,11 +175,11 @@ function cyclesOf(agent: WritProcess, trigger: 'poll' | 'reload'): Record<string
 }
 
 async function nextPoll(agent: WritProcess, wanted: PollOptions): Promise<Record<string, unknown>> {
-  const { sinceMs = Date.now(), news = 'no' } = wanted;
+  const { sinceMs = Date.now(), hasChange = false } = wanted;
   const after = (): Record<string, unknown> | undefined =>
     cyclesOf(agent, 'poll').find(
       (result) =>
-        Number(result['startedAtMs']) >= sinceMs && (news === 'no' || result['outcome'] !== 'unchanged'),
+        Number(result['startedAtMs']) >= sinceMs && (!hasChange || result['outcome'] !== 'unchanged'),
     );
   await until(() => after() !== undefined);
   return after() ?? {};

@@ -37,18 +37,18 @@ export async function expectAgreement(writ: WholeSystem, notified: Notified, wan
   );
   assert.equal(json['code'], wanted.code, all);
   const status = (await writ.status()) as unknown as Status;
-  const said = JSON.stringify(status);
-  assert.deepEqual([status.last?.cycle, status.last?.outcome], [json['cycle'], wanted.outcome], said);
-  assert.equal(status.generation, json['generation'], said);
+  const statusText = JSON.stringify(status);
+  assert.deepEqual([status.last?.cycle, status.last?.outcome], [json['cycle'], wanted.outcome], statusText);
+  assert.equal(status.generation, json['generation'], statusText);
   assert.equal(writ.current(), `generations/${status.generation}`);
   assert.deepEqual(
     Object.fromEntries(status.workers.map(({ worker, state }) => [worker, state])),
     wanted.workers,
-    said,
+    statusText,
   );
   const proven = status.workers.every(
     (one) => one.state === 'confirmed' && one.confirmed === status.generation && one.wanted === one.confirmed,
   );
-  assert.equal(status.confirmed, proven, said);
+  assert.equal(status.confirmed, proven, statusText);
   if (wanted.outcome === 'activated') assert.equal(json['confirmed'], proven, all);
 }

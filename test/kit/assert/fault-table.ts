@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';
 import type { ErrorCode } from '../../../src/core/errors.js';
 import { type TestHost, type TestHostOptions, testHost } from '../host/test-host.js';
-import { assertSpeaks, standingPolicy } from './standing-policy.js';
+import { assertFailureText, standingPolicy } from './standing-policy.js';
 
 export interface Fault {
   readonly name: string;
@@ -15,10 +15,10 @@ export interface Fault {
   readonly code: ErrorCode;
   readonly exit: 1 | 3 | 8;
   /** A verdict on unpacked bytes is remembered; a fault of the network or the host is not. */
-  readonly remembered?: 'yes';
+  readonly isRemembered?: true;
 }
 
-const wordOfExit = { 1: 'FAILED', 3: 'REJECTED', 8: 'DEFERRED' } as const;
+const outcomeOfExit = { 1: 'FAILED', 3: 'REJECTED', 8: 'DEFERRED' } as const;
 
 /** Defines a test for each row. */
 export function faultTable(title: string, faults: readonly Fault[]): void {
@@ -44,11 +44,11 @@ async function holdsAgainst(fault: Fault): Promise<void> {
   assert.deepEqual([result.exitCode, result.changed], [fault.exit, false]);
   stands();
   const answer = cycleAnswer(result);
-  assertSpeaks([...answer.lines, `Next: ${answer.next}`].join('\n'), {
-    word: wordOfExit[fault.exit],
+  assertFailureText([...answer.lines, `Next: ${answer.next}`].join('\n'), {
+    outcome: outcomeOfExit[fault.exit],
     code: fault.code,
   });
   assert.deepEqual([answer.details['code'], answer.details['changed']], [fault.code, false]);
   const refusals = test.host.refusals.read().refusals.map((one) => one.code);
-  assert.deepEqual(refusals, fault.remembered === 'yes' ? [fault.code] : []);
+  assert.deepEqual(refusals, fault.isRemembered === true ? [fault.code] : []);
 }

@@ -32,8 +32,8 @@ export interface Invariant {
   readonly open: () => Host | Promise<Host>;
   /** Successful outcomes of that cycle; a host with a held release stays `deferred`. */
   readonly succeeds?: readonly string[];
-  /** `yes`: a block is allowed, and the active policy then stays active. `no` by default. */
-  readonly mayBlock?: 'yes' | 'no';
+  /** Whether a block is allowed; the active policy then stays active. False by default. */
+  readonly mayBlock?: boolean;
   /** Further assertions on the started host, before the cycle. */
   readonly alsoHolds?: (host: Host) => void | Promise<void>;
   /** Further assertions after the second cycle. */
@@ -47,7 +47,7 @@ export interface Invariant {
  * @throws AssertionError if the invariant is violated
  */
 export async function holdInvariant(paths: HostPaths, invariant: Invariant): Promise<string> {
-  const { policies, allowed, mayBlock = 'no' } = invariant;
+  const { policies, allowed, mayBlock = false } = invariant;
   // Workers start with the machine and use the policy before the agent starts.
   requireAllowed('before the start', wholePolicy(paths, policies), invariant.found ?? allowed);
   const host = await invariant.open();
@@ -55,13 +55,13 @@ export async function holdInvariant(paths: HostPaths, invariant: Invariant): Pro
     const signal = new AbortController().signal;
     const { recovered, damage } = await startHost(host, { cycle: newCycleId(), signal });
     assert.equal(damage, undefined, `damaged: ${damage?.message} ${JSON.stringify(damage?.facts)}`);
-    assert.ok(mayBlock === 'yes' || recovered?.result.outcome !== 'blocked', problemsOf(recovered));
+    assert.ok(mayBlock || recovered?.result.outcome !== 'blocked', problemsOf(recovered));
     const active = wholePolicy(paths, policies);
     requireAllowed('after the start', active, allowed);
     requireSwept(paths);
     await invariant.alsoHolds?.(host);
     const clean = await cycle(host);
-    const { ends, succeeds } = mayBlock === 'yes' ? orBlocked(clean, invariant) : wanted(invariant);
+    const { ends, succeeds } = mayBlock ? orBlocked(clean, invariant) : wanted(invariant);
     assert.ok(succeeds.includes(clean.result.outcome), `clean cycle: ${problemsOf(clean)}`);
     const expected = typeof ends === 'string' ? ends : ends(active);
     assert.equal(wholePolicy(paths, policies), expected, 'after the clean cycle');

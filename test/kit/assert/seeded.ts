@@ -40,8 +40,8 @@ export function seeded(seed: number): Seeded {
 /** @returns incompressible bytes, equal for the same seed */
 export function seededBytes(count: number, seed = fixedSeed): Buffer {
   const random = seeded(seed);
-  const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.int(2 ** 32));
-  return Buffer.from(words.buffer).subarray(0, count);
+  const numbers = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.int(2 ** 32));
+  return Buffer.from(numbers.buffer).subarray(0, count);
 }
 
 /** @returns the seed of one case, so that it can run alone */

@@ -24,11 +24,11 @@ export function standingPolicy(places: Places, later = places): () => void {
  * Asserts that the last block of a command has the outcome, the code, the active policy, `next` next steps and at most one
  * hint.
  */
-export function assertSpeaks(
+export function assertFailureText(
   text: string,
-  expected: { readonly word: string; readonly code: string; readonly next?: number },
+  expected: { readonly outcome: string; readonly code: string; readonly next?: number },
 ): void {
-  assert.ok(text.startsWith(expected.word), text);
+  assert.ok(text.startsWith(expected.outcome), text);
   assert.ok(text.includes(`[${expected.code}]`), text);
   assert.match(text, /stays active/);
   assert.equal(text.match(/^Next: /gm)?.length ?? 0, expected.next ?? 1, text);

@@ -7,11 +7,11 @@ export interface Trouble {
   readonly at?: string;
   readonly what?: 'killed' | 'ENOSPC' | 'EIO' | 'a bug';
   /** Exit code by command, for generation 2 only: `check`, `canary`, `load` or `probe`; 1 rejects. */
-  readonly says?: Readonly<Record<string, number>>;
+  readonly exitCodes?: Readonly<Record<string, number>>;
   /** Those exit codes apply to generation 1 too. */
-  readonly always?: 'yes';
+  readonly isAlways?: true;
   /** The worker refuses generation 2; of several workers only `b` does. */
-  readonly refuses?: 'yes';
+  readonly isRefusing?: true;
   /**
    * Undefined: one worker that is reset. `set`: three workers, notified together. `rolling`: three, one by one. `restarted`:
    * its changed configuration requires a restart. `mortal`: it dies at generation 2, and the restore restarts it.
@@ -26,8 +26,8 @@ export interface Trouble {
 /** Thrown instead of a real kill. */
 export class Killed extends Error {}
 
-export interface Story {
-  say(text: string): void;
+export interface ActionLog {
+  write(text: string): void;
   take(): string;
   /** Ends the process run: nothing is logged afterwards. */
   die(): void;
@@ -36,12 +36,12 @@ export interface Story {
 }
 
 /** Creates or empties the file at `path`, which receives the lines. @returns its log; `requireAlive` throws Killed after `die` */
-export function openStory(path: string): Story {
+export function openActionLog(path: string): ActionLog {
   let dead = false;
   fs.writeFileSync(path, '');
   return {
     path,
-    say: (text) => {
+    write: (text) => {
       if (!dead) fs.appendFileSync(path, `${text}\n`);
     },
     take: () => {
@@ -59,13 +59,13 @@ export function openStory(path: string): Story {
 }
 
 /** Causes the fault if this is its place. @throws Killed, TypeError (`a bug`), or an Error with the code of the fault */
-export function strike(story: Story, { at, what }: Trouble, place: string): void {
-  story.requireAlive();
+export function strike(log: ActionLog, { at, what }: Trouble, place: string): void {
+  log.requireAlive();
   if (at !== place) return;
   if (what === 'killed') {
-    story.say('killed');
-    story.die();
-    story.requireAlive();
+    log.write('killed');
+    log.die();
+    log.requireAlive();
   }
   throw what === 'a bug' ? new TypeError(what) : Object.assign(new Error(what), { code: what });
 }

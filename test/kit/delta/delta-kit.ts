@@ -48,7 +48,7 @@ export interface Applied {
   /** By path: the files that the delta carried. */
   readonly made: Readonly<Record<string, string>>;
   /** `PATH < FROM`, copies and literals, in order. */
-  readonly told: readonly string[];
+  readonly events: readonly string[];
 }
 
 /** Applies a delta in memory. @param sizes of the pieces in bytes, used repeatedly */
@@ -58,7 +58,7 @@ export function applyDelta(
   { delta, sizes = [delta.length], ...changes }: { delta: Buffer; sizes?: number[] } & Partial<DeltaReading>,
 ): Applied {
   const made: Record<string, string> = {};
-  const told: string[] = [];
+  const events: string[] = [];
   let manifest: Manifest | undefined;
   let open: { readonly path: string; readonly from: Buffer } = { path: '', from: Buffer.alloc(0) };
   const reader = createDeltaReader(
@@ -70,18 +70,18 @@ export function applyDelta(
       open: (file, from) => {
         open = { path: file.path, from: base.contents.get(from?.path ?? '') ?? Buffer.alloc(0) };
         made[file.path] = '';
-        told.push(`${file.path} < ${from?.path ?? 'nothing'}`);
+        events.push(`${file.path} < ${from?.path ?? 'nothing'}`);
       },
       literal: (chunk) => {
         made[open.path] += chunk.toString('latin1');
-        told.push(`insert ${chunk.length}`);
+        events.push(`insert ${chunk.length}`);
       },
       copy: (offset, length) => {
         if (offset < 0 || offset + length > open.from.length) throw new RangeError('outside of the base');
         made[open.path] += open.from.toString('latin1', offset, offset + length);
-        told.push(`copy ${offset}+${length}`);
+        events.push(`copy ${offset}+${length}`);
       },
-      close: () => told.push('close'),
+      close: () => events.push('close'),
     },
   );
   for (let at = 0, turn = 0; at < delta.length; turn += 1) {
@@ -90,5 +90,5 @@ export function applyDelta(
     at += size;
   }
   reader.finish();
-  return { manifest, made, told };
+  return { manifest, made, events };
 }

@@ -6,10 +6,10 @@ import { syncBuiltinESMExports } from 'node:module';
 type Calls = Record<string, unknown>;
 
 /** @returns the paths of the calls during `act`, unchanged and in order */
-export async function looksBelow(directory: string, act: () => Promise<unknown>): Promise<string[]> {
+export async function readCallsBelow(directory: string, act: () => Promise<unknown>): Promise<string[]> {
   const paths: string[] = [];
   const calls = fs as unknown as Calls;
-  const kept = Object.entries(calls).filter(([name, call]) => isLook(name) && typeof call === 'function');
+  const kept = Object.entries(calls).filter(([name, call]) => isReadCall(name) && typeof call === 'function');
   for (const [name, call] of kept) {
     calls[name] = (path: unknown, ...rest: unknown[]): unknown => {
       if (typeof path === 'string' && path.startsWith(directory)) paths.push(path);
@@ -26,6 +26,6 @@ export async function looksBelow(directory: string, act: () => Promise<unknown>)
   }
 }
 
-function isLook(name: string): boolean {
+function isReadCall(name: string): boolean {
   return /^(?:[fl]?stat|open|readdir|readlink|exists|access|readFile)Sync$/.test(name);
 }

@@ -18,7 +18,7 @@ export interface ServedFleet {
   /** A host that is enrolled and has sent no report. */
   host(name: string, labels?: Readonly<Record<string, string>>): Promise<SignedHost>;
   /** @returns flags of a command that queries the server with this role */
-  door(role: 'view' | 'detail' | 'operate'): Promise<readonly string[]>;
+  roleFlags(role: 'view' | 'detail' | 'operate'): Promise<readonly string[]>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export async function servedFleet(...flags: readonly string[]): Promise<ServedFl
       assert.equal(answer.status, 200, await answer.clone().text());
       return host;
     },
-    door: async (role) => {
+    roleFlags: async (role) => {
       const file = dir.join(`${role}.token`);
       writeFileSync(file, `${await token('--for', 'people', '--role', role)}\n`, { mode: 0o600 });
       return ['--url', url, '--token-file', file];

@@ -11,7 +11,7 @@ import { type LogLines, logLines } from '../assert/log-lines.js';
 import { until } from '../assert/until.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
 
-const lookEveryMs = 5_000;
+const roundMs = 5_000;
 
 export const refusedOffer: OfferGroup = {
   ...{ bundle: 'dns', channel: 'stable', serial: 43 },
@@ -41,13 +41,13 @@ export interface Receiver extends AsyncDisposable {
  * @returns a listening receiver that records requests and bodies, and responds with 200 by default
  */
 export async function receiver(tls?: { readonly cert: Buffer; readonly key: Buffer }): Promise<Receiver> {
-  const heard = { bodies: [] as WebhookBody[], requests: [] as IncomingMessage[] };
+  const received = { bodies: [] as WebhookBody[], requests: [] as IncomingMessage[] };
   const handle: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      heard.requests.push(request);
-      heard.bodies.push(JSON.parse(Buffer.concat(chunks).toString()) as WebhookBody);
+      received.requests.push(request);
+      received.bodies.push(JSON.parse(Buffer.concat(chunks).toString()) as WebhookBody);
       self.answer(response);
     });
   };
@@ -55,7 +55,7 @@ export async function receiver(tls?: { readonly cert: Buffer; readonly key: Buff
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const self: Receiver = {
-    ...heard,
+    ...received,
     url: new URL(`${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/hook/secret`),
     answer: (response) => void response.end(),
     [Symbol.asyncDispose]: async () => {
@@ -72,7 +72,7 @@ export interface RunningWebhook extends AsyncDisposable {
   readonly results: string[];
   summary: FleetSummary;
   /** Waits until the loop sleeps, advances the clock to its next round, and waits until it sleeps again. */
-  look(times?: number): Promise<void>;
+  runRounds(times?: number): Promise<void>;
 }
 
 /** Starts the loop of the webhook with a summary without findings. Its disposal ends the loop. */
@@ -84,18 +84,18 @@ export function startWebhook(
   const ending = new AbortController();
   const log = logLines();
   const results: string[] = [];
-  const rests = (): number => clock.sleeps.filter((ms) => ms === lookEveryMs).length;
+  const rests = (): number => clock.sleeps.filter((ms) => ms === roundMs).length;
   const before = rests();
-  let looks = before + 1;
+  let wantedRests = before + 1;
   const self: RunningWebhook = {
     ...{ clock, log, results, summary: summaryWith() },
-    look: async (times = 1) => {
+    runRounds: async (times = 1) => {
       for (let at = 0; at < times; at++) {
-        await until(() => rests() >= looks);
-        looks++;
-        await clock.advance(lookEveryMs);
+        await until(() => rests() >= wantedRests);
+        wantedRests++;
+        await clock.advance(roundMs);
       }
-      await until(() => rests() >= looks);
+      await until(() => rests() >= wantedRests);
     },
     [Symbol.asyncDispose]: async () => {
       ending.abort();

@@ -32,13 +32,13 @@ const probeMs = 6 * second;
 const wrongAnswers = 6;
 export const historyBakeMs = 60 * second;
 /** Outside a bake time the agent reads worker exits only at this interval, and records them with the time of that read. */
-const idleLookMs = 60 * second;
+const idleReadMs = 60 * second;
 
 export interface HistoryEnd {
   readonly violations: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
   /** One line an event, in order of time. */
-  readonly story: readonly string[];
+  readonly lines: readonly string[];
 }
 
 const events = [
@@ -68,7 +68,7 @@ export async function playHistory(random: Seeded, length: number): Promise<Histo
   const world = new HistoryWorld(random);
   try {
     await world.play(length);
-    return { violations: world.violations, counts: Object.fromEntries(world.counts), story: world.story };
+    return { violations: world.violations, counts: Object.fromEntries(world.counts), lines: world.lines };
   } finally {
     world.end();
   }
@@ -85,7 +85,7 @@ function needsSpace(op: string): boolean {
 class HistoryWorld {
   readonly violations: string[] = [];
   readonly counts = new Map<string, number>();
-  readonly story: string[] = [];
+  readonly lines: string[] = [];
   readonly #random: Seeded;
   readonly #test: TestHost;
   readonly #daemon: CrashingDaemon;
@@ -115,7 +115,7 @@ class HistoryWorld {
   };
   #isFull = false;
   /** Writes for which the released reserve file still has space. */
-  #room = 0;
+  #freeWrites = 0;
   #isReserveUsed = false;
   /** The failure that must cause an automatic rollback. */
   #failing: { readonly serial: number; readonly atMs: number } | undefined;
@@ -141,12 +141,12 @@ class HistoryWorld {
       observer: {
         before: ({ op }) => {
           if (!this.#isFull || !needsSpace(op)) return;
-          this.#room -= 1;
-          if (this.#room < 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+          this.#freeWrites -= 1;
+          if (this.#freeWrites < 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
         },
         after: ({ op }) => {
           if (op !== 'reserve.remove') return;
-          this.#room = reserveWrites;
+          this.#freeWrites = reserveWrites;
           this.#isReserveUsed = true;
         },
       },
@@ -203,7 +203,7 @@ class HistoryWorld {
         if (this.#isFull) return;
         this.#note('the disk is full');
         this.#isFull = true;
-        this.#room = 0;
+        this.#freeWrites = 0;
         this.#isReserveUsed = false;
         return;
       case 'free':
@@ -387,7 +387,7 @@ class HistoryWorld {
     const problem = result.problems.find(({ facts }) => facts['serial'] !== undefined);
     const serial = Number(problem?.facts['serial']);
     if (result.outcome === 'blocked')
-      this.#violate(`the way back from ${serial} failed: ${problem?.message}`);
+      this.#violate(`the rollback from ${serial} failed: ${problem?.message}`);
     this.#note(`restored from ${serial}: ${problem?.message}`);
     this.#count('restores');
     this.#count(`restores of ${this.#effects.get(serial)?.kind}`);
@@ -395,7 +395,7 @@ class HistoryWorld {
       this.#count(`restores after a ${what} in the same bake time`);
     const kind = this.#effects.get(serial)?.kind;
     if (kind !== 'crashing' && kind !== 'half' && kind !== 'wrong' && kind !== 'overdue')
-      this.#violate(`${serial}, which is ${kind}, was taken back: ${problem?.message}`);
+      this.#violate(`${serial}, which is ${kind}, was rolled back: ${problem?.message}`);
   }
 
   async #pass(forMs: number): Promise<void> {
@@ -486,7 +486,7 @@ class HistoryWorld {
   #noteExcess(crashes: CrashingDaemon['crashes'], serial: number, bake: Bake): void {
     const inBake = crashes.filter((one) => one.serial === serial && one.atMs > bake.startedAtMs);
     const before = crashes.filter(
-      (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs - idleLookMs,
+      (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs - idleReadMs,
     );
     const excess = inBake[before.length];
     if (excess !== undefined) this.#failing = this.#failing ?? { serial, atMs: excess.atMs };
@@ -505,13 +505,13 @@ class HistoryWorld {
       this.#violate(`${serial} settled as observed, and its probe gave no answer`);
     const isBaking = bake?.serial === serial && bake.failure === undefined;
     if (!isSettled && !isBaking) {
-      this.#count('failed with no way back');
-      if (this.#hasWayBack(serial) && blocked === undefined)
+      this.#count('failed without a rollback target');
+      if (this.#hasRollbackTarget(serial) && blocked === undefined)
         this.#violate(`${serial} is active, and neither settled nor baking`);
     }
     const failing = this.#failing;
     const isLate = failing?.serial === serial && now - failing.atMs > 10 * second;
-    if (isLate && this.#hasWayBack(serial) && !this.#isOutOfRoom())
+    if (isLate && this.#hasRollbackTarget(serial) && !this.#isReserveExhausted())
       if (blocked === undefined) this.#violate(`${serial} failed, and stays active`);
     this.#judgeWithdrawal(serial, blocked !== undefined);
   }
@@ -520,7 +520,7 @@ class HistoryWorld {
     const sinceMs = this.#leaving.get(serial);
     if (sinceMs === undefined) return;
     const now = this.#now();
-    if (this.#isPaused || isBlocked || this.#isOutOfRoom() || this.#daemon.isBusy(now)) {
+    if (this.#isPaused || isBlocked || this.#isReserveExhausted() || this.#daemon.isBusy(now)) {
       this.#leaving.set(serial, now);
       return;
     }
@@ -528,12 +528,12 @@ class HistoryWorld {
   }
 
   /** The reserve file suffices for one restore. */
-  #isOutOfRoom(): boolean {
+  #isReserveExhausted(): boolean {
     return this.#isFull && this.#isReserveUsed;
   }
 
   /** Whether an older settled release exists that is not withdrawn. */
-  #hasWayBack(serial: number): boolean {
+  #hasRollbackTarget(serial: number): boolean {
     return (this.#ledger().settledReleases?.['access'] ?? []).some(
       (one) => one.serial !== serial && !this.#withdrawn.has(one.serial),
     );
@@ -561,7 +561,7 @@ class HistoryWorld {
   }
 
   #note(text: string): void {
-    this.story.push(`${Math.round((this.#now() - Date.UTC(2026, 10, 1)) / second)} s: ${text}`);
+    this.lines.push(`${Math.round((this.#now() - Date.UTC(2026, 10, 1)) / second)} s: ${text}`);
   }
 
   #count(what: string): void {

@@ -63,7 +63,7 @@ export async function judged(test: TestHost): Promise<Judged> {
 }
 
 /** @returns the result of a script that runs as the check of a first release; the check fails, so that its output is reported */
-export async function lookAround(script: string, box: Partial<HookSandboxSettings> = {}): Promise<Judged> {
+export async function runInSandbox(script: string, box: Partial<HookSandboxSettings> = {}): Promise<Judged> {
   using test = confinedHost(shellCheck(`{ ${script}\n} 2>&1; exit 1`, box));
   return await judge(test);
 }

@@ -19,7 +19,7 @@ export interface FetchBench {
   /** The directory of partial downloads. */
   readonly partials: string;
   /** The offsets in bytes that `onResume` received. */
-  readonly told: number[];
+  readonly resumedFrom: number[];
 }
 
 /** @param durable file system of the fetch and of its partial downloads */
@@ -30,14 +30,14 @@ export function fetchBench(dir: TempDir, durable: DurableFs = createDurableFs())
   fs.mkdirSync(paths.staging, { recursive: true });
   const limits = defaultArchiveLimits;
   const partials = { paths, durable, clock: fakeClock(), log: silentLog(), config: { limits } };
-  const told: number[] = [];
+  const resumedFrom: number[] = [];
   const target = signedTarget(archive, Buffer.from('{}'));
   return {
     options: {
       ...{ client: memorySource(archive), target, directory: paths.staging, fs: durable, partials, limits },
-      onResume: (fromByte) => void told.push(fromByte),
+      onResume: (fromByte) => void resumedFrom.push(fromByte),
     },
     partials: paths.partials,
-    told,
+    resumedFrom,
   };
 }

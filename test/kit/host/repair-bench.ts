@@ -75,13 +75,13 @@ function down(): Error {
 }
 
 /** @returns the damage that a complete scan finds; empty without an active policy */
-export async function look(host: Host): Promise<readonly DamageFound[]> {
+export async function findDamage(host: Host): Promise<readonly DamageFound[]> {
   const found = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   return found?.damage ?? [];
 }
 
 /** Runs one round of the scrub without downloads, including the repair. */
-export function lookOnce(host: Host, how: Pick<ScrubOptions, 'contents' | 'repair'>): Promise<ScrubResult> {
+export function scrubOnce(host: Host, how: Pick<ScrubOptions, 'contents' | 'repair'>): Promise<ScrubResult> {
   const pace = unboundedPace(signal);
   const exclusive: ScrubOptions['exclusive'] = (job) => job(() => undefined);
   return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });

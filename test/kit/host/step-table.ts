@@ -17,7 +17,7 @@ export interface StepCase extends VisibleActions {
  */
 export function stepTable(verb: string, cases: readonly StepCase[]): void {
   describe(`${verb} a step`, () => {
-    it('has a case for every step of the cycle, and for the way back', () => {
+    it('has a case for every step of the cycle, and for the restore', () => {
       const named = cases.map(({ name }) => name.slice(verb.length + 1).split(':')[0]);
       assert.deepEqual([...new Set(named)], [...steps, 'restore']);
     });

@@ -5,13 +5,13 @@ import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { WritError } from '../../../src/core/errors.js';
 import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
-import { type Story, strike, type Trouble } from '../assert/step-story.js';
+import { type ActionLog, strike, type Trouble } from '../assert/step-story.js';
 import { type LivingDriver, livingDriver, notified } from '../workers/living-workers.js';
 import { confirms, refuses, unreachable } from '../workers/scripted-driver.js';
 import type { TestHostOptions } from './test-host.js';
 
-export interface StoryWorld {
-  readonly story: Story;
+export interface LoggedWorld {
+  readonly log: ActionLog;
   readonly script: string;
   /** Dead workers; the set survives a restart of the agent. */
   readonly dead: Set<string>;
@@ -21,61 +21,61 @@ export interface StoryWorld {
  * @param when `now`: the trouble occurs in this process run
  * @returns options for `testHost` that log actions to `world`
  */
-export function hostOptions(world: StoryWorld, trouble: Trouble, when: 'not yet' | 'now'): TestHostOptions {
-  const { story, script } = world;
+export function hostOptions(world: LoggedWorld, trouble: Trouble, when: 'not yet' | 'now'): TestHostOptions {
+  const { log, script } = world;
   const met = when === 'now' ? trouble : {};
-  const hook = (name: string) => ({ run: command(story, script, name), timeoutMs: 60_000 });
+  const hook = (name: string) => ({ run: command(log, script, name), timeoutMs: 60_000 });
   return {
     bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'check', ...hook('check') }] }],
     groups: {
       app: {
         driver: driverOf(world, trouble, met),
         config: {
-          ...mannerOf(trouble),
+          ...workerConfigOf(trouble),
           canary: { kind: 'run', hook: hook('canary') },
           load: hook('load'),
           probe: { ...hook('probe'), retry: 0 },
         },
       },
     },
-    observer: observerOf(story, met),
-    source: (source) => heard(source, story, met),
+    observer: observerOf(log, met),
+    source: (source) => loggedSource(source, log, met),
   };
 }
 
-function mannerOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
+function workerConfigOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
   if (workers === 'rolling') return { rolling: 1 };
   if (workers === 'mortal') return { onDead: 'restart' };
   return workers === 'restarted' ? { restartWhen: ['policy.yaml'] } : {};
 }
 
 /** Logs each verb when it is used: `notify 2`, `restart 2`, and `notify b 2` if there are several workers. */
-function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): LivingDriver {
+function driverOf({ log, dead }: LoggedWorld, trouble: Trouble, met: Trouble): LivingDriver {
   const isSet = trouble.workers === 'rolling' || trouble.workers === 'set';
   const answer = (worker: string) => (generation: number) => {
-    const isNo = generation > 1 && trouble.refuses === 'yes' && (!isSet || worker === 'b');
+    const isNo = generation > 1 && trouble.isRefusing === true && (!isSet || worker === 'b');
     return isNo ? refuses('no')() : confirms(generation);
   };
   const names = isSet ? ['a', 'b', 'c'] : ['a'];
   const driver = livingDriver(Object.fromEntries(names.map((name) => [name, answer(name)])));
-  const said = (verb: string, worker: string, generation: number): void => {
-    story.requireAlive();
+  const logAction = (verb: string, worker: string, generation: number): void => {
+    log.requireAlive();
     const text = `${verb} ${isSet ? `${worker} ` : ''}${generation}`;
-    story.say(text);
-    strike(story, met, text);
+    log.write(text);
+    strike(log, met, text);
   };
   return {
     ...driver,
     liveness: async (worker) => (dead.has(worker) ? 'dead' : 'alive'),
     reset: async (worker, options) => {
       const { generation } = options.target;
-      said('notify', worker, generation);
+      logAction('notify', worker, generation);
       if (trouble.workers === 'mortal' && generation > 1) dead.add(worker);
       if (dead.has(worker)) return unreachable();
       return driver.reset(worker, options);
     },
     restart: async (worker, { target }) => {
-      said('restart', worker, target.generation);
+      logAction('restart', worker, target.generation);
       dead.delete(worker);
       return notified();
     },
@@ -86,55 +86,55 @@ function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): 
  * The command logs its name and generation. The file NAME in `script` has its exit code, and whether it applies to generation
  * 1.
  */
-function command(story: Story, script: string, name: string): [string, ...string[]] {
+function command(log: ActionLog, script: string, name: string): [string, ...string[]] {
   const generation = name === 'check' || name === 'canary' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
   const verdict = `read code always < ${join(script, name)} 2>/dev/null || exit 0`;
   const spared = `[ "$always" = yes ] || [ ${generation} != 1 ] || exit 0`;
-  return ['sh', '-c', `echo "${name} ${generation}" >> ${story.path}; ${verdict}; ${spared}; exit $code`];
+  return ['sh', '-c', `echo "${name} ${generation}" >> ${log.path}; ${verdict}; ${spared}; exit $code`];
 }
 
-function observerOf(story: Story, trouble: Trouble): OperationObserver {
+function observerOf(log: ActionLog, trouble: Trouble): OperationObserver {
   const counts = new Map<string, number>();
   let op = '';
   return {
     before: (operation) => {
-      story.requireAlive();
+      log.requireAlive();
       const count = (counts.get(operation.op) ?? 0) + 1;
       counts.set(operation.op, count);
       op = count === 1 ? operation.op : `${operation.op} ${count}`;
-      strike(story, trouble, `before ${op}`);
+      strike(log, trouble, `before ${op}`);
     },
     after: ({ op: label, path }) => {
-      story.requireAlive();
-      sayOf(story, label, path);
-      strike(story, trouble, `after ${op}`);
+      log.requireAlive();
+      logOperation(log, label, path);
+      strike(log, trouble, `after ${op}`);
     },
   };
 }
 
-function sayOf(story: Story, label: string, path: string): void {
-  if (label === 'swap.link:rename') story.say(`link ${fs.readlinkSync(path).slice('generations/'.length)}`);
-  if (label === 'swap.unlink') story.say('link none');
+function logOperation(log: ActionLog, label: string, path: string): void {
+  if (label === 'swap.link:rename') log.write(`link ${fs.readlinkSync(path).slice('generations/'.length)}`);
+  if (label === 'swap.unlink') log.write('link none');
   if (label === 'status:rename')
-    story.say(`status ${JSON.parse(fs.readFileSync(path, 'utf8')).last.outcome}`);
+    log.write(`status ${JSON.parse(fs.readFileSync(path, 'utf8')).last.outcome}`);
   if (label !== 'history.append') return;
   const { result } = JSON.parse(fs.readFileSync(path, 'utf8').trim().split('\n').at(-1) ?? '');
-  story.say(`history ${result.trigger} ${result.outcome}`);
+  log.write(`history ${result.trigger} ${result.outcome}`);
 }
 
-function heard(source: RepositorySource, story: Story, { server }: Trouble): RepositorySource {
+function loggedSource(source: RepositorySource, log: ActionLog, { server }: Trouble): RepositorySource {
   const away = (path: string, does: string): boolean => server?.does === does && path.includes(server.file);
   return {
     ...source,
     fetch: async (path, options) => {
-      story.requireAlive();
-      story.say(`ask ${path.replace(/^metadata\/(\d+\.)?/, '').replace('.json', '')}`);
+      log.requireAlive();
+      log.write(`ask ${path.replace(/^metadata\/(\d+\.)?/, '').replace('.json', '')}`);
       if (away(path, 'is away')) throw new WritError('SERVER_UNREACHABLE', 'the server is away');
       return source.fetch(path, options);
     },
     stream: (path, options) => {
-      story.requireAlive();
-      story.say('download');
+      log.requireAlive();
+      log.write('download');
       const chunks = source.stream(path, options);
       return away(path, 'cuts off') ? cutOff(chunks) : chunks;
     },

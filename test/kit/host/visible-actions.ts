@@ -11,7 +11,7 @@ import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { CycleEventLine } from '../../../src/core/cycle/cycle-report.js';
 import { digestFromHex } from '../../../src/core/names.js';
-import { Killed, openStory, type Story, strike, type Trouble } from '../assert/step-story.js';
+import { type ActionLog, Killed, openActionLog, strike, type Trouble } from '../assert/step-story.js';
 import { tempDir } from '../disk/temp-dir.js';
 import { type TestHost, testHost } from './test-host.js';
 import { hostOptions } from './troubled-host.js';
@@ -26,27 +26,27 @@ export interface VisibleActions {
 /** Activates release 5 as generation 1, meets the trouble with release 6, restarts, and pulls once more. */
 export async function visibleActions(trouble: Trouble): Promise<VisibleActions> {
   using dir = tempDir();
-  const script = dir.join('says');
+  const script = dir.join('exit-codes');
   const dead = new Set<string>();
-  const story = openStory(dir.join('story'));
+  const log = openActionLog(dir.join('actions'));
   fs.mkdirSync(script);
-  using test = testHost(hostOptions({ story, script, dead }, trouble, 'not yet'));
+  using test = testHost(hostOptions({ log, script, dead }, trouble, 'not yet'));
   await publish(test, 5);
-  await pull(test.host, story);
+  await pull(test.host, log);
   await publish(test, 6, trouble.release);
-  for (const [name, code] of Object.entries(trouble.says ?? {})) {
-    fs.writeFileSync(join(script, name), `${code} ${trouble.always ?? 'no'}\n`);
+  for (const [name, code] of Object.entries(trouble.exitCodes ?? {})) {
+    fs.writeFileSync(join(script, name), `${code} ${trouble.isAlways === true ? 'yes' : 'no'}\n`);
   }
-  story.take();
-  const first = openStory(story.path);
-  const host = test.reopen(hostOptions({ story: first, script, dead }, trouble, 'now'));
+  log.take();
+  const first = openActionLog(log.path);
+  const host = test.reopen(hostOptions({ log: first, script, dead }, trouble, 'now'));
   await runUntilKilled(host, first, trouble);
   const interrupted = first.take();
 
-  const second = openStory(story.path);
+  const second = openActionLog(log.path);
   // Faults of the server and of the disk are over; those of the release remain.
-  const healed = { refuses: trouble.refuses, workers: trouble.workers } as Trouble;
-  const again = test.reopen(hostOptions({ story: second, script, dead }, healed, 'now'));
+  const healed = { isRefusing: trouble.isRefusing, workers: trouble.workers } as Trouble;
+  const again = test.reopen(hostOptions({ log: second, script, dead }, healed, 'now'));
   await start(again, second);
   const restart = second.take();
   await pull(again, second);
@@ -65,33 +65,33 @@ async function publish(test: TestHost, serial: number, wrong?: Trouble['release'
   );
 }
 
-async function runUntilKilled(host: Host, story: Story, trouble: Trouble): Promise<void> {
+async function runUntilKilled(host: Host, log: ActionLog, trouble: Trouble): Promise<void> {
   try {
-    await start(host, story);
-    await pull(host, story, trouble);
+    await start(host, log);
+    await pull(host, log, trouble);
   } catch (error) {
     if (!(error instanceof Killed)) throw error;
   }
 }
 
-async function start(host: Host, story: Story): Promise<void> {
+async function start(host: Host, log: ActionLog): Promise<void> {
   const { recovered } = await startHost(host, { cycle: newCycleId(), signal: new AbortController().signal });
-  story.requireAlive();
+  log.requireAlive();
   if (recovered === undefined) return;
-  story.say(`recovered ${recovered.result.outcome}`);
+  log.write(`recovered ${recovered.result.outcome}`);
   createRecorder().record(host, recovered, {});
 }
 
-async function pull(host: Host, story: Story, trouble: Trouble = {}): Promise<void> {
+async function pull(host: Host, log: ActionLog, trouble: Trouble = {}): Promise<void> {
   const onEvent = (event: CycleEventLine): void => {
-    if (event.type === 'step.started') strike(story, trouble, `begin ${event.step}`);
+    if (event.type === 'step.started') strike(log, trouble, `begin ${event.step}`);
   };
   const signal = new AbortController().signal;
   const end = await runSync(host, { trigger: 'pull', by: 'test', signal, onEvent });
-  story.requireAlive();
+  log.requireAlive();
   createRecorder().record(host, end, { by: 'test' });
   const facts = { version: 'test', state: 'stop', contact: { contact: {} }, problems: [] } as const;
   writeStatusFile(host, statusReport(host, { ...facts, last: end.result }));
   const { problems, exitCode } = end.result;
-  story.say(problems[0] === undefined ? `exit ${exitCode}` : `exit ${exitCode} ${problems[0].code}`);
+  log.write(problems[0] === undefined ? `exit ${exitCode}` : `exit ${exitCode} ${problems[0].code}`);
 }

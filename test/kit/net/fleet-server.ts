@@ -7,7 +7,7 @@ import type { EnrolRequest, FleetReport } from '../../../src/core/fleet/report.j
 import { signedParts } from '../../../src/core/fleet/signed-request.js';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
 
-export interface HeardReport {
+export interface ReceivedReport {
   readonly report: FleetReport;
   readonly counter: number;
   readonly keyId: string;
@@ -21,7 +21,7 @@ export interface FleetStandIn extends AsyncDisposable {
   readonly tokens: Set<string>;
   readonly enrolments: EnrolRequest[];
   /** Reports with a valid signature, in order. */
-  readonly reports: HeardReport[];
+  readonly reports: ReceivedReport[];
   /** Requests with an invalid signature or digest, enrolments without the token in their headers, reports with one. */
   readonly unproven: string[];
   /** Number of the last stored outcome by key. */
@@ -55,7 +55,7 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
     if (stand.bend !== undefined) return stand.bend(request, response);
     void answer(request, response);
   });
-  const say = (response: ServerResponse, status: number, body: object): void => {
+  const respond = (response: ServerResponse, status: number, body: object): void => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   };
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -74,35 +74,35 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
     const hasToken = request.headers.authorization === `Bearer ${asked.token}`;
     if (!hasToken || !(await holds(request, body, asked.publicKey, signedParts.first))) {
       stand.unproven.push(body);
-      return say(response, 401, {});
+      return respond(response, 401, {});
     }
     stand.enrolments.push(asked);
-    if (!keys.has(keyId) && !stand.tokens.has(asked.token)) return say(response, 401, {});
+    if (!keys.has(keyId) && !stand.tokens.has(asked.token)) return respond(response, 401, {});
     const known = keys.get(keyId) ?? {
       publicKey: asked.publicKey,
       state: stand.approves === 'later' ? 'waiting' : 'accepted',
     };
     keys.set(keyId, known);
-    say(response, 200, { fleet: 'fleet-1', keyId, state: known.state });
+    respond(response, 200, { fleet: 'fleet-1', keyId, state: known.state });
   };
   const report = async (request: IncomingMessage, body: string, response: ServerResponse): Promise<void> => {
     const header = (name: string): string => String(request.headers[name] ?? '');
     const keyId = /keyid="([^"]*)"/.exec(header('signature-input'))?.[1] ?? '';
     const known = keys.get(keyId);
-    if (known === undefined) return say(response, 401, {});
+    if (known === undefined) return respond(response, 401, {});
     const nonce = request.headers['writ-nonce'] === undefined ? undefined : header('writ-nonce');
     const all = nonce === undefined ? signedParts.first : signedParts.challenged;
     const isRight = header('writ-fleet') === 'fleet-1' && request.headers.authorization === undefined;
     if (!isRight || !(await holds(request, body, known.publicKey, all))) {
       stand.unproven.push(body);
-      return say(response, 401, {});
+      return respond(response, 401, {});
     }
-    const told = JSON.parse(body) as FleetReport;
+    const report = JSON.parse(body) as FleetReport;
     const counter = Number(header('writ-counter'));
     const last = stand.counters.get(keyId) ?? 0;
     const note = (status: number, answered: object): void => {
-      stand.reports.push({ report: told, counter, keyId, nonce, status });
-      say(response, status, answered);
+      stand.reports.push({ report: report, counter, keyId, nonce, status });
+      respond(response, status, answered);
     };
     if (stand.retired.has(keyId)) return note(403, { code: 'FLEET_KEY_RETIRED' });
     const isRepeated = counter === last && known.digest === header('content-digest');
@@ -113,9 +113,9 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
     if (nonce !== undefined && nonce !== known.nonce) return note(401, {});
     stand.counters.set(keyId, counter);
     known.digest = header('content-digest');
-    const stored = Math.max(stand.outcomes.get(keyId) ?? 0, ...told.outcomes.map(({ n }) => n));
+    const stored = Math.max(stand.outcomes.get(keyId) ?? 0, ...report.outcomes.map(({ n }) => n));
     stand.outcomes.set(keyId, stored);
-    note(200, { everyMs: stand.grantsMs ?? told.everyMs, outcomes: stored });
+    note(200, { everyMs: stand.grantsMs ?? report.everyMs, outcomes: stored });
   };
   const stand: FleetStandIn = {
     ...{ url: fixture.url, tokens: new Set(['writ_host_good']), enrolments: [], reports: [], unproven: [] },

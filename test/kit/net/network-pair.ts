@@ -117,8 +117,8 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
     ...{ onHost, onServer },
     resolverFile,
     ask: async (url, server = 'repository') =>
-      (JSON.parse(await asks.say(`${server} ${url}`)) as { reason?: string }).reason,
-    answerWith: async (status) => void (await answers.say(String(status))),
+      (JSON.parse(await asks.askLine(`${server} ${url}`)) as { reason?: string }).reason,
+    answerWith: async (status) => void (await answers.askLine(String(status))),
     [Symbol.asyncDispose]: async () => {
       for (const child of children) child.kill('SIGKILL');
       await Promise.all(children.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
@@ -145,9 +145,9 @@ function talkTo([program, ...args]: readonly [string, ...string[]]) {
     if (line.done === true) throw new Error(`${program} ended`);
     return line.value;
   };
-  const say = (text: string): Promise<string> => {
+  const askLine = (text: string): Promise<string> => {
     child.stdin.write(`${text}\n`);
     return next();
   };
-  return { child, ready: next(), say };
+  return { child, ready: next(), askLine };
 }

@@ -30,7 +30,7 @@ export interface PageShellOptions {
   /** Working directory; the empty home by default. */
   readonly cwd?: string;
   /** Replacements of texts on the page; the longest is replaced first. */
-  readonly words?: Readonly<Record<string, string>>;
+  readonly replacements?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   /** Shell scripts by name, which precede other programs in PATH. */
   readonly programs?: Readonly<Record<string, string>>;
@@ -43,14 +43,14 @@ export const packagedExamples = {
   '/usr/share/doc/writ/examples/bundles': `${projectRoot}/bundles`,
   '/usr/share/doc/writ/examples': `${projectRoot}/docs/examples`,
 };
-const nobody = 65_534;
+const unprivilegedId = 65_534;
 const mark = '--- the command has ended: ';
 const commandTimeoutMs = 60_000;
 
 /** @param dir becomes the home directory */
 export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
   const drops = options.user === 'nobody' && userInfo().uid === 0;
-  const { words = {}, settles = [], cwd = dir.path } = drops ? withReadablePaths(options) : options;
+  const { replacements = {}, settles = [], cwd = dir.path } = drops ? withReadablePaths(options) : options;
   const program = drops ? join(readableCheckout(), 'dist/writ/main.js') : writProgram;
   const bin = dir.join('.bin');
   fs.mkdirSync(bin);
@@ -59,15 +59,15 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
     fs.writeFileSync(`${bin}/${name}`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   const shell = start(dir, { cwd, drops, env: options.env ?? {} }, bin);
   let received = '';
-  let heard: () => void = () => undefined;
+  let onOutput: () => void = () => undefined;
   for (const stream of [shell.stdout, shell.stderr])
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
       received += chunk;
-      heard();
+      onOutput();
     });
   const type = async (text: string): Promise<Typed> => {
     received = '';
-    const typed = replaced(text, words);
+    const typed = replaced(text, replacements);
     // stdin is empty, except for the input in the command.
     shell.stdin?.write(`eval ${quoted(typed)} </dev/null; printf '\\n%s%s\\n' '${mark}' "$?"\n`);
     const ended = await new Promise<RegExpExecArray>((resolve, reject) => {
@@ -75,7 +75,7 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
       const timer = globalThis.setTimeout(() => fail('a minute is over'), commandTimeoutMs);
       const closed = (): void => fail('the shell has ended');
       shell.once('close', closed);
-      heard = () => {
+      onOutput = () => {
         const found = new RegExp(`\\n?${mark}(\\d+)\\n`).exec(received);
         if (found === null) return;
         globalThis.clearTimeout(timer);
@@ -95,10 +95,10 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
   };
   const one = async ({ text, exitCode, shows }: PageCommand): Promise<void> => {
     const run = await type(text);
-    const said = `$ ${text}\n${run.output}`;
-    assert.equal(run.exitCode, exitCode, said);
-    const wanted = replaced(shows, words);
-    assert.ok(oneLine(run.output).includes(oneLine(wanted)), `"${wanted}" is not in\n${said}`);
+    const transcript = `$ ${text}\n${run.output}`;
+    assert.equal(run.exitCode, exitCode, transcript);
+    const wanted = replaced(shows, replacements);
+    assert.ok(oneLine(run.output).includes(oneLine(wanted)), `"${wanted}" is not in\n${transcript}`);
     await settle(text);
   };
   return {
@@ -126,18 +126,18 @@ interface StartOptions {
 }
 
 /** Replaces paths by those of a checkout that `nobody` may read. */
-function withReadablePaths({ words = {}, cwd, ...options }: PageShellOptions): PageShellOptions {
+function withReadablePaths({ replacements = {}, cwd, ...options }: PageShellOptions): PageShellOptions {
   const readable = (text: string): string => text.replaceAll(projectRoot, readableCheckout());
-  const readableWords = Object.entries(words).map(([from, to]) => [from, readable(to)]);
+  const readablePaths = Object.entries(replacements).map(([from, to]) => [from, readable(to)]);
   return {
     ...options,
-    words: Object.fromEntries(readableWords),
+    replacements: Object.fromEntries(readablePaths),
     ...(cwd === undefined ? {} : { cwd: readable(cwd) }),
   };
 }
 
 function start(dir: TempDir, { cwd, drops, env }: StartOptions, bin: string): ChildProcess {
-  if (drops) fs.chownSync(dir.path, nobody, nobody);
+  if (drops) fs.chownSync(dir.path, unprivilegedId, unprivilegedId);
   fs.chmodSync(dir.path, 0o755);
   return spawn('bash', ['--noprofile', '--norc'], {
     cwd,
@@ -148,13 +148,13 @@ function start(dir: TempDir, { cwd, drops, env }: StartOptions, bin: string): Ch
       LC_ALL: 'C',
       ...env,
     },
-    ...(drops ? { uid: nobody, gid: nobody } : {}),
+    ...(drops ? { uid: unprivilegedId, gid: unprivilegedId } : {}),
     stdio: 'pipe',
   });
 }
 
-function replaced(text: string, words: Readonly<Record<string, string>>): string {
-  return Object.entries(words).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+function replaced(text: string, replacements: Readonly<Record<string, string>>): string {
+  return Object.entries(replacements).reduce((all, [from, to]) => all.replaceAll(from, to), text);
 }
 
 function quoted(text: string): string {

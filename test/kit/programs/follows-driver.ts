@@ -38,7 +38,7 @@ function createFollowsDriver({ follows: path }: FollowsOptions, context: DriverC
   };
 }
 
-const lookAgainMs = 100;
+const pollMs = 100;
 
 async function waitFor(path: string, reset: ResetOptions, { clock }: DriverContext): Promise<Answer> {
   const { target, timeoutMs, signal } = reset;
@@ -48,8 +48,8 @@ async function waitFor(path: string, reset: ResetOptions, { clock }: DriverConte
     if (note === String(target.generation)) return confirmed(`uses generation ${note}`);
     // An error of an older generation is no verdict on this one.
     if (note.startsWith(`error ${target.generation} `)) return refused(note);
-    if (clock.monotonicMs() >= endMs || signal?.aborted === true) return unreachable(`${path} says: ${note}`);
-    await clock.sleep(lookAgainMs, signal);
+    if (clock.monotonicMs() >= endMs || signal?.aborted === true) return unreachable(`${path}: ${note}`);
+    await clock.sleep(pollMs, signal);
   }
 }
 

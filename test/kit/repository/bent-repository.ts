@@ -9,7 +9,7 @@ export const bentRoles = ['root', 'timestamp', 'snapshot', 'targets', 'team', 's
 export type BentRole = (typeof bentRoles)[number];
 
 /** Paths to search: listed by targets, by each delegated role, and by no role. */
-export const lookedUp: readonly string[] = [
+export const searchedPaths: readonly string[] = [
   'dns/stable.tar.br',
   'sub/x',
   'sub/y',
@@ -283,9 +283,9 @@ export function bendSignatures(bent: Bent, random: Seeded): void {
         signatures.push(random.pick([null, 1, {}, { keyid: 'x' }, { keyid: 1, sig: '' }]));
     },
   };
-  const [words, act] = random.pick(Object.entries(acts));
+  const [description, act] = random.pick(Object.entries(acts));
   act();
-  bent.done.push(`${role}: ${words}`);
+  bent.done.push(`${role}: ${description}`);
 }
 
 /** Changes the text of a file after it was signed. */
@@ -321,7 +321,7 @@ export function bendText(bent: Bent, random: Seeded): void {
     'deep nesting': (bytes) =>
       Buffer.from(bytes.toString().replace('{', `{"x":${'['.repeat(100)}${']'.repeat(100)},`)),
   };
-  const [words, act] = random.pick(Object.entries(acts));
+  const [description, act] = random.pick(Object.entries(acts));
   bent.text[role] = act;
-  bent.done.push(`${role}: ${words}`);
+  bent.done.push(`${role}: ${description}`);
 }

@@ -62,7 +62,7 @@ export interface SamplePublishOptions {
 export interface SampleRepositoryOptions {
   /** A fake clock of 2026-11-01 by default. Tests with real processes that check expiry need the real clock. */
   readonly clock?: Clock;
-  readonly lives?: Partial<ValidityPeriods>;
+  readonly validity?: Partial<ValidityPeriods>;
   readonly rootKeys?: number;
   readonly rootThreshold?: number;
   /** `own`: no other repository has these keys. By default a process makes them once for all equal repositories. */
@@ -100,7 +100,7 @@ const stock = repositoryStock();
 
 /** Keys cost the most, so that equal repositories are copies of the first one except for their paths. */
 function made(options: SampleRepositoryOptions & { readonly clock: Clock }, places: Places): InitResult {
-  const { clock, lives, rootKeys = 3, rootThreshold = 2 } = options;
+  const { clock, validity, rootKeys = 3, rootThreshold = 2 } = options;
   const make = (): InitResult =>
     initRepository({
       repository: places.directory,
@@ -108,11 +108,11 @@ function made(options: SampleRepositoryOptions & { readonly clock: Clock }, plac
       rootKeys,
       rootThreshold,
       spareRootKey: 'waived',
-      validity: { ...defaultValidityPeriods, ...lives },
+      validity: { ...defaultValidityPeriods, ...validity },
       clock,
       durableFs: createDurableFs(),
     });
-  if (options.signers === 'own' || lives !== undefined) return make();
+  if (options.signers === 'own' || validity !== undefined) return make();
   // Some seconds of the real clock do not matter for roles that are valid for days.
   const time = clock === systemClock ? 'now' : clock.nowMs();
   return stock(`${rootKeys} ${rootThreshold} ${time}`, places, make);

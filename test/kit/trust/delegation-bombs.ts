@@ -85,9 +85,9 @@ export const delegationBombs: readonly DelegationBomb[] = [
 ];
 
 /** Each role of the chain delegates to the next one, and has the maximum size. */
-function chain(repository: RepositorySimulator, bundle: string, way: readonly string[]): void {
-  for (const [at, role] of way.slice(1).entries()) {
-    repository.delegate(way[at] ?? '', { name: role, paths: pathsOf(bundle) });
+function chain(repository: RepositorySimulator, bundle: string, path: readonly string[]): void {
+  for (const [at, role] of path.slice(1).entries()) {
+    repository.delegate(path[at] ?? '', { name: role, paths: pathsOf(bundle) });
   }
-  for (const role of new Set(way.slice(1))) makeHeavy(repository, role);
+  for (const role of new Set(path.slice(1))) makeHeavy(repository, role);
 }

@@ -42,16 +42,16 @@ export async function startFakeHttpWorker(
     request.on('end', () => {
       const asked = { line: `${request.method} ${request.url}`, headers: request.headers, body };
       requests.push(asked);
-      const said = answer(asked);
-      if (said === 'hang') return;
-      if (said === 'cut') {
+      const reply = answer(asked);
+      if (reply === 'hang') return;
+      if (reply === 'cut') {
         response.writeHead(200, { 'content-length': 100 });
         response.write('half');
         setImmediate(() => response.destroy());
         return;
       }
-      response.writeHead(said.status ?? 200, said.headers ?? {});
-      response.end(said.body ?? '');
+      response.writeHead(reply.status ?? 200, reply.headers ?? {});
+      response.end(reply.body ?? '');
     });
   });
   const port = place.path === undefined ? (place.port ?? (await freePort())) : undefined;

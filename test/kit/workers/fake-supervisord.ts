@@ -71,10 +71,10 @@ export async function startFakeSupervisord(
       const method = /<methodName>supervisor\.(\w+)</.exec(body)?.[1] ?? '';
       const params = [...body.matchAll(/<(?:string|boolean)>([^<]*)</g)].map((match) => match[1] ?? '');
       calls.push([method, ...params].join(' '));
-      const said = answer(method, params);
-      if (said === 'hang') return;
+      const reply = answer(method, params);
+      if (reply === 'hang') return;
       response.writeHead(options.status ?? 200, { 'content-type': 'text/xml' });
-      response.end(typeof said === 'string' ? methodResponse(said) : said);
+      response.end(typeof reply === 'string' ? methodResponse(reply) : reply);
     });
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));

@@ -44,9 +44,9 @@ export async function startForgetfulWorker(
     pid: child.pid ?? 0,
     port,
     serves: () => {
-      const said = line();
+      const policyLine = line();
       child.stdin.write('\n');
-      return said;
+      return policyLine;
     },
     kill: async () => {
       child.kill('SIGKILL');

@@ -66,7 +66,7 @@ describe('two real resolvers on one port, fed by Writ', { ...options, ...longCas
         // A poll may come before the publish has come back to us.
         const sinceMs = Date.now();
         await writ.publish(release('192.0.2.2'));
-        const poll = await writ.nextPoll({ sinceMs, news: 'yes' });
+        const poll = await writ.nextPoll({ sinceMs, hasChange: true });
         assert.equal(poll['outcome'], 'activated', JSON.stringify(poll));
         assert.equal(poll['confirmed'], true);
         assert.deepEqual(await answers(), { '192.0.2.2': 20 });

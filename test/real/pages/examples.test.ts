@@ -50,7 +50,7 @@ describe('the README of a sample', { concurrency: 2, ...longCase }, () => {
       const server = Number(moved[String(ports[0])]);
       await using shell = pageShell(dir, {
         user: 'nobody',
-        words: {
+        replacements: {
           ...packagedExamples,
           '/usr/lib/writ/bin/node': process.execPath,
           '/usr/lib/writ': projectRoot,

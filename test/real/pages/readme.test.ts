@@ -29,7 +29,7 @@ describe('README.md', longCase, () => {
     await using shell = pageShell(dir, {
       user: 'nobody',
       cwd: projectRoot,
-      words: {
+      replacements: {
         'npm ci': 'true',
         [`npx ${agent}`]: agentUntilInterrupted,
         'npx writ': 'writ',
@@ -46,7 +46,11 @@ describe('README.md', longCase, () => {
 
   it('changes who holds a root key', async () => {
     using dir = tempDir();
-    await using shell = pageShell(dir, { user: 'nobody', cwd: projectRoot, words: { 'npx writ': 'writ' } });
+    await using shell = pageShell(dir, {
+      user: 'nobody',
+      cwd: projectRoot,
+      replacements: { 'npx writ': 'writ' },
+    });
     const commands = blocksOf(sectionOf(page, 'Keys of several people')).flatMap(commandsIn);
     for (const { text, exitCode, shows } of commands) {
       const run = await shell.type(text);

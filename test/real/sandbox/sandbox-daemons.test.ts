@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultHookSandbox } from '../../../src/core/config/hook-sandbox.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
-import { confinedHost, judged, lookAround } from '../../kit/host/confined-host.js';
+import { confinedHost, judged, runInSandbox } from '../../kit/host/confined-host.js';
 import type { TestHost } from '../../kit/host/test-host.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
@@ -61,13 +61,13 @@ describe('a check that looks at owners', options, () => {
     skip: isRoot ? false : 'only root can leave the user namespace out',
   }, async () => {
     const script = 'stat -c %U /etc/passwd';
-    assert.equal((await lookAround(script)).text, 'nobody');
-    assert.equal((await lookAround(script, { userNamespace: 'no' })).text, 'root');
+    assert.equal((await runInSandbox(script)).text, 'nobody');
+    assert.equal((await runInSandbox(script, { userNamespace: 'no' })).text, 'root');
   });
 
   it('cannot do so under an agent that is not root', {
     skip: isRoot ? 'root can' : false,
   }, async () => {
-    assert.equal((await lookAround('true', { userNamespace: 'no' })).code, 'SANDBOX_BROKEN');
+    assert.equal((await runInSandbox('true', { userNamespace: 'no' })).code, 'SANDBOX_BROKEN');
   });
 });

@@ -10,7 +10,7 @@ import { defaultPath } from '../../../src/platform/process/run-command.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { confinedHost, judge, judged, lookAround, shellCheck } from '../../kit/host/confined-host.js';
+import { confinedHost, judge, judged, runInSandbox, shellCheck } from '../../kit/host/confined-host.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -82,17 +82,17 @@ describe('a command in the sandbox ends', options, () => {
     assert.match(problem?.hint ?? '', /hides \/home\/someone\/check/);
     using dir = tempDir();
     fs.writeFileSync(dir.join('main.conf'), 'x');
-    const refused = await lookAround(`cat ${dir.join('main.conf')}`);
+    const refused = await runInSandbox(`cat ${dir.join('main.conf')}`);
     assert.equal(refused.code, 'CHECK_FAILED');
     assert.ok(refused.hint.includes(dir.join('main.conf')), refused.hint);
-    const shown = await lookAround(`cat ${dir.join('main.conf')}`, { binds: [dir.join('main.conf')] });
+    const shown = await runInSandbox(`cat ${dir.join('main.conf')}`, { binds: [dir.join('main.conf')] });
     assert.equal(shown.text, 'x');
   });
 
   it('when it wants more memory than it may have', async () => {
     const script = 'head -c 300000000 /dev/zero | tail -c 300000000 | wc -c';
-    assert.match((await lookAround(script, { maxMemoryBytes: 60e6 })).text, /memory exhausted/);
-    assert.equal((await lookAround(script)).text, '300000000');
+    assert.match((await runInSandbox(script, { maxMemoryBytes: 60e6 })).text, /memory exhausted/);
+    assert.equal((await runInSandbox(script)).text, '300000000');
   });
 
   it('as killed, and not as refusing, when its control group ran out of memory', async () => {
@@ -116,8 +116,8 @@ describe('a command in the sandbox ends', options, () => {
 
   it('when it wants more processes than it may have, whoever else runs as its user', async () => {
     const script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; echo all';
-    assert.match((await lookAround(script, { maxProcesses: 8 })).text, /Cannot fork|Resource temporarily/);
-    assert.equal((await lookAround(script)).text, 'all');
+    assert.match((await runInSandbox(script, { maxProcesses: 8 })).text, /Cannot fork|Resource temporarily/);
+    assert.equal((await runInSandbox(script)).text, 'all');
   });
 });
 
@@ -131,7 +131,7 @@ describe('what the sandbox itself does wrong', options, () => {
   });
 
   it('is told of a user that is not there, or whom nobody but root could be', async () => {
-    const { code, reason } = await lookAround('true', { user: isRoot ? 'no-such-user' : 'daemon' });
+    const { code, reason } = await runInSandbox('true', { user: isRoot ? 'no-such-user' : 'daemon' });
     assert.equal(code, 'SANDBOX_BROKEN');
     assert.match(reason, /no-such-user|daemon/);
   });

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Host } from '../../../src/agent/state/host.js';
-import { confinedHost, judge, lookAround, shellCheck } from '../../kit/host/confined-host.js';
+import { confinedHost, judge, runInSandbox, shellCheck } from '../../kit/host/confined-host.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
@@ -61,7 +61,7 @@ describe('a check in the sandbox', options, () => {
     async () => {
       const vsock =
         "python3 -c 'import socket; socket.socket(40, 1)' 2>&1 | tail -1; node -e 'console.log(6 * 7)'; id -u >/dev/null && echo sh";
-      const { text } = await lookAround(vsock);
+      const { text } = await runInSandbox(vsock);
       assert.equal(text, 'OSError: [Errno 38] Function not implemented\n42\nsh');
     },
   );
@@ -73,15 +73,15 @@ describe('a check in the sandbox', options, () => {
       'unshare --user --map-root-user true 2>&1 | tail -1; unshare --user --net sh -c "echo inside" 2>&1 | tail -1; ' +
       "python3 -c 'import ctypes, os; l = ctypes.CDLL(None, use_errno=True); " +
       'l.syscall(219 if os.uname().machine == "aarch64" else 250, 0, -3, 0); print(ctypes.get_errno())\'';
-    const { text } = await lookAround(script);
+    const { text } = await runInSandbox(script);
     const refused = 'unshare: unshare failed: Operation not permitted';
     assert.equal(text, `${refused}\n${refused}\n38`);
-    const { text: nested } = await lookAround(script, { canNestNamespaces: true });
+    const { text: nested } = await runInSandbox(script, { canNestNamespaces: true });
     assert.equal(nested, 'inside\n38');
   });
 
   it('is nobody, without capabilities, and cannot become anybody else', { skip }, async () => {
-    const { text } = await lookAround(
+    const { text } = await runInSandbox(
       'id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status',
     );
     assert.deepEqual(text.split(/\s+/), [
@@ -118,8 +118,8 @@ describe('a check in the sandbox', options, () => {
       const ask = `${process.execPath} -e 'require("net").connect("${path}").on("error", (e) => console.log(e.code)).pipe(process.stdout)'`;
       const shown = process.execPath.startsWith('/root') || process.execPath.startsWith('/home');
       const binds = shown ? [process.execPath] : [];
-      assert.equal((await lookAround(ask, { binds })).text, 'ENOENT');
-      assert.equal((await lookAround(ask, { binds: [...binds, directory] })).text, 'hello');
+      assert.equal((await runInSandbox(ask, { binds })).text, 'ENOENT');
+      assert.equal((await runInSandbox(ask, { binds: [...binds, directory] })).text, 'hello');
     } finally {
       server.close();
       fs.rmSync(directory, { recursive: true });
@@ -154,9 +154,9 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('has no network', async () => {
-    const { text } = await lookAround('cat /proc/net/dev | grep -c :');
+    const { text } = await runInSandbox('cat /proc/net/dev | grep -c :');
     assert.equal(text, '1');
-    const open = await lookAround('cat /proc/net/dev | grep -c :', { network: 'yes' });
+    const open = await runInSandbox('cat /proc/net/dev | grep -c :', { network: 'yes' });
     assert.equal(
       open.text,
       String(
@@ -172,7 +172,7 @@ describe('a check in the sandbox', options, () => {
     using secret = testHost();
     const file = join(secret.directory, 'secret');
     fs.writeFileSync(file, 'secret', { mode: 0o644 });
-    const { text } = await lookAround(`cat /etc/shadow ${file}; ls -A /root /home /tmp /run | grep -v :`);
+    const { text } = await runInSandbox(`cat /etc/shadow ${file}; ls -A /root /home /tmp /run | grep -v :`);
     assert.match(text, /shadow: Permission denied/);
     assert.match(text, /No such file/);
     assert.doesNotMatch(text, /secret$/);
@@ -199,7 +199,7 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('writes nowhere but in its scratch directory', async () => {
-    const { text } = await lookAround(
+    const { text } = await runInSandbox(
       `cd "$4"; echo mine > here
       for d in / /run /tmp /home /root /var/tmp /dev /dev/shm /etc; do touch $d/x 2>/dev/null && echo "wrote $d"; done
       for m in $(cut -d' ' -f2 /proc/mounts); do touch $m/x 2>/dev/null && echo "wrote $m" | sed "s,$4,SCRATCH,"; done; cat here`,

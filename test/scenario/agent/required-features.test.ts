@@ -16,7 +16,7 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { writProgram } from '../../kit/cli/writ-program.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
-import { look as lookForDamage } from '../../kit/host/repair-bench.js';
+import { findDamage as lookForDamage } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
 const known = ['waves-1'];

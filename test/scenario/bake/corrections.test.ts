@@ -8,7 +8,7 @@ import { pause } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { longCase } from '../../kit/assert/long-case.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
-import { look as lookForDamage } from '../../kit/host/repair-bench.js';
+import { findDamage as lookForDamage } from '../../kit/host/repair-bench.js';
 
 const second = 1000;
 

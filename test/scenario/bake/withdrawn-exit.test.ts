@@ -9,7 +9,7 @@ import { listTrees } from '../../../src/agent/generations/generations.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import { WritError } from '../../../src/core/errors.js';
 import { longCase } from '../../kit/assert/long-case.js';
-import { looksBelow } from '../../kit/disk/count-looks.js';
+import { readCallsBelow } from '../../kit/disk/count-looks.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import type { TestHostOptions } from '../../kit/host/test-host.js';
@@ -74,7 +74,7 @@ describe('a withdrawn release with a refused successor', () => {
       basename(path).startsWith('1-') ? [path] : [],
     );
     const file = join(settled, 'f');
-    const looks = await looksBelow(file, () => createWithdrawnExit().afterCycle(host.test.host, end, signal));
+    const looks = await readCallsBelow(file, () => createWithdrawnExit().afterCycle(host.test.host, end, signal));
     assert.equal(host.active(), '1');
     assert.equal(looks.filter((path) => path === file).length, 1, looks.join());
   });

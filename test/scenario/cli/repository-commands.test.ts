@@ -100,14 +100,14 @@ describe('writ repo status', () => {
     using dir = tempDir();
     const hourMs = 3_600_000;
     const old = (agoMs: number) => ({ ...systemClock, nowMs: () => systemClock.nowMs() - agoMs });
-    sampleRepository(dir, { clock: old(9 * hourMs), lives: { timestamp: 10 * hourMs } });
+    sampleRepository(dir, { clock: old(9 * hourMs), validity: { timestamp: 10 * hourMs } });
     const soon = await status(dir);
     assert.equal(soon.exitCode, 1);
     assert.match(soon.stdout, /^WARNING timestamp expires in /);
     assert.match(soon.stdout, /\nNext: writ refresh --repository repo /);
     fs.rmSync(dir.join('repo'), { recursive: true });
     fs.rmSync(dir.join('keys'), { recursive: true });
-    sampleRepository(dir, { clock: old(11 * hourMs), lives: { timestamp: 10 * hourMs } });
+    sampleRepository(dir, { clock: old(11 * hourMs), validity: { timestamp: 10 * hourMs } });
     const expired = await status(dir, '--json');
     assert.deepEqual([expired.exitCode, jsonOf(expired)['outcome']], [2, 'critical']);
   });

@@ -53,7 +53,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in check: a refusal',
-    trouble: { says: { check: 1 } },
+    trouble: { exitCodes: { check: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull rejected, status rejected, exit 3 CHECK_FAILED',
     restart: '',
@@ -61,7 +61,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in check: it is no program',
-    trouble: { says: { check: 127 } },
+    trouble: { exitCodes: { check: 127 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 CHECK_BROKEN',
     restart: '',
@@ -77,7 +77,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in canary: a refusal',
-    trouble: { says: { canary: 1 } },
+    trouble: { exitCodes: { canary: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull rejected, status rejected, exit 3 CANARY_FAILED',
     restart: '',
@@ -85,7 +85,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in canary: it is no program',
-    trouble: { says: { canary: 127 } },
+    trouble: { exitCodes: { canary: 127 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull failed, status failed, exit 1 CANARY_BROKEN',
     restart: '',
@@ -117,7 +117,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in load: a refusal',
-    trouble: { says: { load: 1 } },
+    trouble: { exitCodes: { load: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 LOADER_FAILED',
     restart: '',
@@ -125,7 +125,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in load: it is no program',
-    trouble: { says: { load: 127 } },
+    trouble: { exitCodes: { load: 127 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
     restart: '',
@@ -133,7 +133,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in reset: the worker refuses',
-    trouble: { refuses: 'yes' },
+    trouble: { isRefusing: true },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
@@ -141,7 +141,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in reset: the second of three workers refuses, notified all at once',
-    trouble: { refuses: 'yes', workers: 'set' },
+    trouble: { isRefusing: true, workers: 'set' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify a 2, notify b 2, notify c 2, link 1, load 1, notify a 1, notify b 1, notify c 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
@@ -149,7 +149,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in reset: the second of three workers refuses, notified one by one',
-    trouble: { refuses: 'yes', workers: 'rolling' },
+    trouble: { isRefusing: true, workers: 'rolling' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify a 2, notify b 2, link 1, load 1, notify a 1, notify b 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
@@ -165,7 +165,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in probe: a restarted worker is refused',
-    trouble: { says: { probe: 1 }, workers: 'restarted' },
+    trouble: { exitCodes: { probe: 1 }, workers: 'restarted' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, restart 2, probe 2, link 1, load 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
     restart: '',
@@ -173,7 +173,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in probe: a refusal',
-    trouble: { says: { probe: 1 } },
+    trouble: { exitCodes: { probe: 1 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
     restart: '',
@@ -181,7 +181,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in probe: it is no program',
-    trouble: { says: { probe: 127 } },
+    trouble: { exitCodes: { probe: 127 } },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
     restart: '',
@@ -197,7 +197,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in restore: the loader refuses the generation before alike',
-    trouble: { says: { load: 1 }, always: 'yes' },
+    trouble: { exitCodes: { load: 1 }, isAlways: true },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 REFUSAL_REPEATED',
     restart: 'load 1',
@@ -205,7 +205,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in restore: the probe refuses again',
-    trouble: { says: { probe: 1 }, always: 'yes' },
+    trouble: { exitCodes: { probe: 1 }, isAlways: true },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, probe 2, link 1, load 1, notify 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
     restart: 'link 1, load 1, notify 1, probe 1, recovered blocked, history recovery blocked',
@@ -213,7 +213,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Error in restore: the refusal cannot be noted',
-    trouble: { refuses: 'yes', at: 'before refusals:write', what: 'EIO' },
+    trouble: { isRefusing: true, at: 'before refusals:write', what: 'EIO' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, load 1, notify 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',

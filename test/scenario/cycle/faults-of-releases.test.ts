@@ -102,7 +102,7 @@ function release(name: string, code: ErrorCode, tar: Buffer, manifest: Buffer, p
       { bundle: 'access', channel: 'stable', serial: 6, createdAtMs: clock.nowMs(), manifest: signed },
       packed,
     );
-  return { name, harm, code, exit: 3, remembered: 'yes' };
+  return { name, harm, code, exit: 3, isRemembered: true };
 }
 
 const honest = { path: policy, content: 'version: 6\n' };
@@ -150,7 +150,7 @@ faultTable('an archive that breaks the rules under good signatures is refused an
 function check(
   name: string,
   run: CheckConfig['run'],
-  { timeoutMs = 60_000, ...fault }: Pick<Fault, 'code' | 'exit' | 'remembered'> & { timeoutMs?: number },
+  { timeoutMs = 60_000, ...fault }: Pick<Fault, 'code' | 'exit' | 'isRemembered'> & { timeoutMs?: number },
 ): Fault {
   const script = `grep -q "version: 5" "$WRIT_BUNDLE_DIR/${policy}" || exec "$@"`;
   const hook: CheckConfig = { kind: 'run', name, run: ['sh', '-c', script, 'sh', ...run], timeoutMs };
@@ -161,7 +161,7 @@ faultTable('a candidate that no check has accepted leaves the policy alone', [
   check('a check says no', ['sh', '-c', 'echo line 3 is wrong; exit 1'], {
     code: 'CHECK_FAILED',
     exit: 3,
-    remembered: 'yes',
+    isRemembered: true,
   }),
   check('a check takes too long', ['sleep', '30'], { code: 'CHECK_BROKEN', exit: 1, timeoutMs: 1000 }),
   check('a check is not installed', ['/nonexistent/checker'], { code: 'CHECK_BROKEN', exit: 1 }),

@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import type { ErrorCode } from '../../../src/core/errors.js';
 import { copyHost, type InstalledHost } from '../../kit/agent/installed-host.js';
 import { longCase } from '../../kit/assert/long-case.js';
-import { assertSpeaks, type Places, standingPolicy } from '../../kit/assert/standing-policy.js';
+import { assertFailureText, type Places, standingPolicy } from '../../kit/assert/standing-policy.js';
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import { type Bend, serveDirectory } from '../../kit/net/serve-repository.js';
 
@@ -71,8 +71,8 @@ function assertPerson({ exitCode, stdout, stderr }: WritRun, { code, exit, begin
   assert.equal(exitCode, exit);
   const [answer, other] = begins === 'no' ? [stderr, stdout] : [stdout, stderr];
   assert.equal(other, '');
-  const word = begins === 'no' ? `error[${code}]` : 'FAILED';
-  assertSpeaks(answer, { word, code, next: begins === 'no' ? 0 : 1 });
+  const outcome = begins === 'no' ? `error[${code}]` : 'FAILED';
+  assertFailureText(answer, { outcome, code, next: begins === 'no' ? 0 : 1 });
 }
 
 function undoing(child: unknown): AsyncDisposable {

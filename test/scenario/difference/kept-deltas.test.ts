@@ -16,7 +16,7 @@ import {
   warningsOf,
 } from '../../kit/delta/difference-bench.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
-import { codes, look, repair, short } from '../../kit/host/repair-bench.js';
+import { codes, findDamage, repair, short } from '../../kit/host/repair-bench.js';
 
 function cutNetwork({ test }: DifferenceBench): void {
   for (const path of [...test.repository.files.keys()]) {
@@ -54,7 +54,7 @@ describe('the retained copy of a release that was updated by deltas', () => {
       harm();
       assert.deepEqual(codes(await repair(bench.test.host, 'no')), ['activated']);
       assert.deepEqual(contentOf(bench), before);
-      assert.deepEqual(await look(bench.test.host), []);
+      assert.deepEqual(await findDamage(bench.test.host), []);
       assert.deepEqual(fs.readdirSync(bench.test.host.paths.staging), []);
     }
   });
@@ -66,7 +66,7 @@ describe('the retained copy of a release that was updated by deltas', () => {
     for (const name of ['manifest.json', 'record.json']) fs.rmSync(bench.kept(name));
     cutNetwork(bench);
     assert.deepEqual(codes(await repair(bench.test.host, 'yes')), ['activated']);
-    assert.deepEqual(await look(bench.test.host), []);
+    assert.deepEqual(await findDamage(bench.test.host), []);
     assert.ok(fs.existsSync(bench.kept('delta-1')));
   });
 
@@ -130,11 +130,11 @@ describe('damage to the retained copy of a release that was updated by deltas', 
       using bench = await differenceBench();
       for (const version of [2, 3]) await bench.update(version);
       does(bench);
-      assert.deepEqual((await look(bench.test.host)).map(short), finds);
+      assert.deepEqual((await findDamage(bench.test.host)).map(short), finds);
       const before = bench.tree();
       assert.deepEqual(codes(await repair(bench.test.host)), ['unchanged']);
       assert.equal(bench.tree(), before, 'an intact tree stays');
-      assert.deepEqual(await look(bench.test.host), []);
+      assert.deepEqual(await findDamage(bench.test.host), []);
       assert.ok(fs.existsSync(bench.kept('archive.tar.br')));
     });
 
@@ -145,7 +145,7 @@ describe('damage to the retained copy of a release that was updated by deltas', 
       flipBit(bench.tree('list.rpz'), 9);
       assert.deepEqual(codes(await repair(bench.test.host)), ['activated']);
       assert.equal(bench.test.read('access/policy.yaml'), 'version: 3\n');
-      assert.deepEqual(await look(bench.test.host), []);
+      assert.deepEqual(await findDamage(bench.test.host), []);
     });
   }
 
@@ -208,7 +208,7 @@ describe('a base that did not match a delta', () => {
     const result = await bench.test.pull();
     assert.deepEqual([result.outcome, warningsOf(result)], ['failed', ['DELTA_MISMATCH']]);
     await scanAfter(bench, result);
-    assert.deepEqual(await look(bench.test.host), []);
+    assert.deepEqual(await findDamage(bench.test.host), []);
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
   });
 
@@ -216,6 +216,6 @@ describe('a base that did not match a delta', () => {
     using bench = await differenceBench();
     flipBit(bench.tree('rules/3'), 9);
     await scanAfter(bench, { warnings: [{ code: 'DELTA_FAILED', message: '', hint: '', facts: {} }] });
-    assert.deepEqual((await look(bench.test.host)).map(short), ['tree changed rules/3']);
+    assert.deepEqual((await findDamage(bench.test.host)).map(short), ['tree changed rules/3']);
   });
 });

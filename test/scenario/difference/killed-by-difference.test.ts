@@ -11,7 +11,7 @@ import { longCase } from '../../kit/assert/long-case.js';
 import { type DifferenceBench, differenceBench, filesOf } from '../../kit/delta/difference-bench.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
 import { Killed, type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
-import { look } from '../../kit/host/repair-bench.js';
+import { findDamage } from '../../kit/host/repair-bench.js';
 
 const signal = new AbortController().signal;
 const few = (version: number): Record<string, string> => {
@@ -85,10 +85,10 @@ describe('an update by a delta that is killed', longCase, () => {
       const { damage } = await startHost(host, { cycle: 'c-ac', signal });
       assert.equal(damage, undefined, moment);
       assert.match(bench.test.read('access/policy.yaml'), /^version: [23]\n$/, moment);
-      assert.deepEqual(await look(host), [], moment);
+      assert.deepEqual(await findDamage(host), [], moment);
       await pullUnder(host);
       assert.equal(bench.test.read('access/policy.yaml'), 'version: 3\n', moment);
-      assert.deepEqual(await look(host), [], moment);
+      assert.deepEqual(await findDamage(host), [], moment);
       assert.deepEqual(fs.readdirSync(host.paths.staging), [], moment);
     }
   });
@@ -103,7 +103,7 @@ describe('an update by a delta that is killed', longCase, () => {
     flipBit(bench.tree('list.rpz'), 9);
     const host = bench.test.reopen();
     await startHost(host, { cycle: 'c-ac', signal });
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
     assert.match(bench.test.read('access/policy.yaml'), /^version: [23]\n$/);
   });
 
@@ -116,7 +116,7 @@ describe('an update by a delta that is killed', longCase, () => {
     flipBit(before, 9);
     const host = bench.test.reopen();
     await startHost(host, { cycle: 'c-ac', signal });
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
     assert.match(bench.test.read('access/policy.yaml'), /^version: [23]\n$/);
   });
 });

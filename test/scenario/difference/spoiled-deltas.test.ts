@@ -15,7 +15,7 @@ import {
 } from '../../kit/delta/difference-bench.js';
 import { compress, type PublishedTree, plainDelta } from '../../kit/delta/served-deltas.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
-import { look } from '../../kit/host/repair-bench.js';
+import { findDamage } from '../../kit/host/repair-bench.js';
 import type { DeltaMaker } from '../../kit/host/test-host.js';
 import { stampedFiles } from '../../kit/sources/stamped-files.js';
 
@@ -29,7 +29,7 @@ async function assertArchiveTaken(
   assert.deepEqual(warningsOf(result), [code]);
   assert.deepEqual(bench.fetched(), fetched);
   assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
-  assert.deepEqual(await look(test.host), []);
+  assert.deepEqual(await findDamage(test.host), []);
   assert.equal(JSON.stringify(test.host.refusals.read()).includes('access'), false);
   assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
   assert.deepEqual(openBelow(test.directory), []);
@@ -103,7 +103,7 @@ describe('a delta that differs on the server from the signed one', () => {
       );
       assert.equal(bench.fetched().at(-1), 'archive');
       assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
-      assert.deepEqual(await look(bench.test.host), []);
+      assert.deepEqual(await findDamage(bench.test.host), []);
       assert.match(JSON.stringify(events), /by its archive|B"/);
     });
   }

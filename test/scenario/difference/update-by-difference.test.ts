@@ -13,7 +13,7 @@ import {
   treeOf,
   warningsOf,
 } from '../../kit/delta/difference-bench.js';
-import { look } from '../../kit/host/repair-bench.js';
+import { findDamage } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
 describe('an update by a delta', () => {
@@ -33,7 +33,7 @@ describe('an update by a delta', () => {
       one.type === 'step.finished' && one.step === 'fetch' ? one.text : [],
     );
     assert.match(text.join(), /^\d+ B \(access by delta from 1\)$/);
-    assert.deepEqual(await look(bench.test.host), []);
+    assert.deepEqual(await findDamage(bench.test.host), []);
     assert.deepEqual(fs.readdirSync(bench.test.host.paths.staging), []);
   });
 
@@ -153,7 +153,7 @@ describe('a tree that a delta built', longCase, () => {
       deltas += byDelta.repository.takeRequests().filter((one) => one.includes('.delta')).length;
       const [one, other] = [byDelta, byArchive].map(({ host }) => treeOf(join(host.paths.current, 'access')));
       assert.deepEqual(one, other, `release ${serial}`);
-      assert.deepEqual(await look(byDelta.host), []);
+      assert.deepEqual(await findDamage(byDelta.host), []);
       files = edited(files, serial);
     }
     assert.ok(deltas >= 5, `${deltas} of 11`);

@@ -35,7 +35,7 @@ describe('an attacker of a fleet server', longCase, () => {
     );
     const log = await runWrit(['fleet', 'log', '--store', fleet.store]);
     assert.match(log.stdout, /server +host\.rename +[0-9a-f]{12} +web-2 -> web-1/);
-    for (const connection of [['--store', fleet.store], await fleet.door('operate')]) {
+    for (const connection of [['--store', fleet.store], await fleet.roleFlags('operate')]) {
       const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...connection, '--json']);
       assert.deepEqual([several.exitCode, jsonOf(several)['code']], [2, 'USAGE']);
       const hint = String(jsonOf(several)['hint']);
@@ -203,7 +203,7 @@ describe('a wait with a server that fails', () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
     await host.report({ bundles: [bundleAt(41)] });
-    const connection = await fleet.door('view');
+    const connection = await fleet.roleFlags('view');
     const args = ['fleet', 'wait', 'dns', '42', '--within', '15s', '--verbose', ...connection];
     let begun = 0;
     const waitFor = (...more: readonly string[]) => {

@@ -20,7 +20,7 @@ const pauseMs = 2000;
 describe('the commands of a fleet', () => {
   it('report the releases of hosts, and end a wait with the exit code of its outcome', longCase, async () => {
     await using fleet = await servedFleet();
-    const connection = await fleet.door('view');
+    const connection = await fleet.roleFlags('view');
     assert.deepEqual(
       [(await wait(...connection)).exitCode, (await runWrit(['fleet', 'status', ...connection])).exitCode],
       [2, 1],
@@ -43,7 +43,7 @@ describe('the commands of a fleet', () => {
     assert.equal(status.exitCode, 2);
     assert.match(status.stdout, /^CRITICAL 1 host \(web-2\) refused dns 42 \(CHECK_FAILED\)/);
     assert.ok(!status.stdout.includes('line 7'));
-    assert.match((await runWrit(['fleet', 'status', ...(await fleet.door('detail'))])).stdout, /line 7: no/);
+    assert.match((await runWrit(['fleet', 'status', ...(await fleet.roleFlags('detail'))])).stdout, /line 7: no/);
     await one.report({ bundles: [bundleAt(43)] });
     assert.equal((await wait(...connection)).exitCode, 4);
     await one.report({ bundles: [bundleAt(41)] });
@@ -92,7 +92,7 @@ describe('the commands of a fleet', () => {
     const two = await fleet.host('web-2');
     await one.report({ bundles: [bundleAt(42)] });
     await two.report({ bundles: [bundleAt(41, { offered: refused })] });
-    const [view, store] = [await fleet.door('view'), ['--store', fleet.store]];
+    const [view, store] = [await fleet.roleFlags('view'), ['--store', fleet.store]];
     for (const connection of [view, store]) {
       const shown = await runWrit(['fleet', 'history', 'dns', '42', ...connection]);
       assert.match(shown.stdout, /FOUND {5}2 intervals\n/);
@@ -149,7 +149,7 @@ describe('the commands of a fleet', () => {
     const one = await fleet.host('web-1', { site: 'fra' });
     await one.report({ labels: { site: 'fra' } });
     await (await fleet.host('web-2')).report();
-    const connection = await fleet.door('operate');
+    const connection = await fleet.roleFlags('operate');
     const found = await runWrit(['fleet', 'hosts', '--where', 'label.site=fra', ...connection, '--json']);
     assert.deepEqual(
       (jsonOf(found)['hosts'] as { host: string }[]).map(({ host }) => host),
@@ -158,7 +158,7 @@ describe('the commands of a fleet', () => {
     assert.equal((await runWrit(['fleet', 'hosts', '--where', 'bogus=1', ...connection])).exitCode, 2);
     const shown = await runWrit(['fleet', 'host', 'web-1', ...connection]);
     assert.match(shown.stdout, new RegExp(`^HEARD web-1 {2}${one.key}$`, 'm'));
-    const view = await fleet.door('view');
+    const view = await fleet.roleFlags('view');
     const denied = await runWrit(['fleet', 'host', 'retire', 'web-1', ...view, '--json']);
     assert.deepEqual([denied.exitCode, jsonOf(denied)['code']], [1, 'FLEET_FORBIDDEN']);
     assert.equal((await runWrit(['fleet', 'host', 'retire', 'web-1', ...connection])).exitCode, 0);
@@ -173,7 +173,7 @@ describe('the commands of a fleet', () => {
     await using fleet = await servedFleet();
     const hosts = [await fleet.host('web-1'), await fleet.host('web-2')];
     for (const host of hosts) await host.report();
-    const connection = await fleet.door('operate');
+    const connection = await fleet.roleFlags('operate');
     const listed = jsonOf(await runWrit(['fleet', 'token', 'list', ...connection, '--json']))['tokens'];
     const id = (listed as TokenLine[]).find(({ kind }) => kind === 'hosts')?.id ?? '';
     for (const wrong of [['approve'], ['retire', 'web-1']])
@@ -208,7 +208,7 @@ describe('the commands of a fleet', () => {
 
   it('revoke a token, which is refused from then on', longCase, async () => {
     await using fleet = await servedFleet();
-    const connection = await fleet.door('operate');
+    const connection = await fleet.roleFlags('operate');
     const listed = await runWrit(['fleet', 'token', 'list', ...connection, '--json']);
     const [{ id = '' } = {}] = jsonOf(listed)['tokens'] as { id: string }[];
     assert.ok(!listed.stdout.includes('writ_people_'));
@@ -256,7 +256,7 @@ describe('the commands of a fleet', () => {
     assert.deepEqual([kind.exitCode, jsonOf(kind)['code']], [2, 'USAGE']);
     const withoutServer = await runWrit(['fleet', 'log', '--json']);
     assert.equal(jsonOf(withoutServer)['code'], 'USAGE');
-    const connection = await fleet.door('view');
+    const connection = await fleet.roleFlags('view');
     const elsewhere = await runWrit([
       'fleet',
       'log',
@@ -284,7 +284,7 @@ describe('the commands of a fleet', () => {
     const { certFile, keyFile } = await makeCertificate(dir.path, 'fleet');
     await using fleet = await servedFleet('--tls-cert', certFile, '--tls-key', keyFile);
     const log = async (...ca: readonly string[]) => {
-      const run = await runWritProcess(['fleet', 'log', ...(await fleet.door('view')), ...ca, '--json']);
+      const run = await runWritProcess(['fleet', 'log', ...(await fleet.roleFlags('view')), ...ca, '--json']);
       hint = jsonOf(run)['hint'];
       return [run.exitCode, jsonOf(run)['code']];
     };

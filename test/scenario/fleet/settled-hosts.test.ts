@@ -27,7 +27,7 @@ async function report(host: SignedHost, bake: BakeState | undefined, manifest?: 
 describe('hosts with a release that settles', () => {
   it('end a wait with --settled after its bake time', longCase, async () => {
     await using fleet = await servedFleet();
-    const connection = await fleet.door('view');
+    const connection = await fleet.roleFlags('view');
     const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
     await report(one, 'settled');
     await report(two, 'baking');
@@ -53,7 +53,7 @@ describe('hosts with a release that settles', () => {
 
   it('permit the promotion of a release, and too few of them prevent it', longCase, async () => {
     await using fleet = await servedFleet();
-    const connection = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
+    const connection = (await fleet.roleFlags('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     const { release } = await repository.publish({ f: '1' }, { channel: 'canary' });
@@ -92,7 +92,7 @@ describe('hosts with a release that settles', () => {
 
   it('with another release of the serial prevent the promotion', async () => {
     await using fleet = await servedFleet();
-    const connection = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
+    const connection = (await fleet.roleFlags('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await repository.publish({ f: '1' }, { channel: 'canary' });

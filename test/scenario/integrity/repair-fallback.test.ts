@@ -12,8 +12,8 @@ import {
   bench,
   codes,
   files,
-  look,
-  lookOnce,
+  findDamage,
+  scrubOnce,
   repair,
   short,
 } from '../../kit/host/repair-bench.js';
@@ -37,7 +37,7 @@ describe('a cycle without a `current` and without a download', () => {
         for (const [path, bytes] of taken) if (bytes !== undefined) test.repository.files.set(path, bytes);
       }
       assert.notEqual((await test.pull()).outcome, 'failed');
-      assert.deepEqual(await look(host), []);
+      assert.deepEqual(await findDamage(host), []);
     });
   }
 
@@ -58,7 +58,7 @@ describe('a cycle without a `current` and without a download', () => {
       const { outcome, bundles } = await test.pull();
       assert.equal(outcome, 'activated', JSON.stringify(bundles));
       assert.equal(bundles[0]?.toSerial, 3);
-      assert.deepEqual(await look(host), []);
+      assert.deepEqual(await findDamage(host), []);
     });
   }
 
@@ -98,13 +98,13 @@ describe('a repair without access to the release', () => {
     one.network.isUp = true;
     assert.equal((await test.pull()).outcome, 'activated');
     assertWhole(one, 2);
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
   });
 
   it('is recorded until the release is intact again, and status names the older bundle', async () => {
     using one = await bench();
     spoil(one);
-    assert.equal((await lookOnce(one.host, { contents: 'digests', repair: 'yes' })).outcome, 'repaired');
+    assert.equal((await scrubOnce(one.host, { contents: 'digests', repair: 'yes' })).outcome, 'repaired');
     assert.equal(one.host.ledger.read().scrub?.behind?.generation, 1);
   });
 
@@ -167,7 +167,7 @@ describe('a repair without access to the release', () => {
     const { host } = one;
     fs.rmSync(host.paths.current);
     fs.symlinkSync('/etc', host.paths.current);
-    assert.deepEqual((await look(host)).map(short), ['current type .']);
+    assert.deepEqual((await findDamage(host)).map(short), ['current type .']);
     assert.deepEqual(codes(await repair(host)), ['failed', 'REPAIR_FAILED']);
     assert.equal(fs.readlinkSync(host.paths.current), '/etc');
   });

@@ -10,7 +10,7 @@ import {
   codes,
   type Damage,
   files,
-  look,
+  findDamage,
   repair,
   short,
 } from '../../kit/host/repair-bench.js';
@@ -81,7 +81,7 @@ describe('a forced pull', () => {
     assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
     assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
     assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
   });
 
@@ -95,7 +95,7 @@ describe('a forced pull', () => {
     fs.symlinkSync(`../../bundles/access/${old}`, join(host.paths.current, 'access'));
     const result = await one.test.pull({ force: 'yes' });
     assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
     assertWhole(one, 2);
   });
 
@@ -104,14 +104,14 @@ describe('a forced pull', () => {
     fs.chmodSync(join(one.host.paths.generations, '2'), 0o700);
     const result = await one.test.pull({ force: 'yes' });
     assert.deepEqual([result.outcome, result.generation], ['activated', 3]);
-    assert.deepEqual(await look(one.host), []);
+    assert.deepEqual(await findDamage(one.host), []);
   });
 
   it('writes damaged retained copies again, without a swap', async () => {
     using one = await bench();
     fs.rmSync(one.kept('archive.tar.br'));
     assert.equal((await one.test.pull({ force: 'yes' })).outcome, 'unchanged');
-    assert.deepEqual([await look(one.host), one.driver.notified], [[], []]);
+    assert.deepEqual([await findDamage(one.host), one.driver.notified], [[], []]);
   });
 });
 
@@ -121,11 +121,11 @@ describe('damage to retained copies', () => {
       using one = await bench();
       const { host, driver } = one;
       does(one);
-      assert.deepEqual((await look(host)).map(short), finds);
+      assert.deepEqual((await findDamage(host)).map(short), finds);
       const end = await repair(host);
       assert.deepEqual([codes(end), end?.result.changed], [['unchanged'], false]);
       assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', []]);
-      assert.deepEqual(await look(host), []);
+      assert.deepEqual(await findDamage(host), []);
       assertWhole(one, 2);
     });
 
@@ -136,7 +136,7 @@ describe('damage to retained copies', () => {
       assert.deepEqual(codes(await repair(one.host)), ['activated']);
       assert.equal(fs.readlinkSync(one.host.paths.current), 'generations/3');
       assertWhole(one, 2);
-      assert.deepEqual(await look(one.host), []);
+      assert.deepEqual(await findDamage(one.host), []);
     });
   }
 
@@ -153,11 +153,11 @@ describe('damage to retained copies', () => {
         // Only the archive must be downloaded.
         const isArchive = name.includes('archive') || name.includes('release');
         const left = isArchive ? [finds.find((one) => one.startsWith('archive')) ?? 'archive missing .'] : [];
-        assert.deepEqual((await look(host)).map(short), left);
+        assert.deepEqual((await findDamage(host)).map(short), left);
         assert.equal(end?.result.outcome, isArchive ? 'failed' : 'unchanged');
         one.network.isUp = true;
         await repair(host);
-        assert.deepEqual(await look(host), []);
+        assert.deepEqual(await findDamage(host), []);
       });
   }
 
@@ -168,7 +168,7 @@ describe('damage to retained copies', () => {
     fs.truncateSync(one.kept('record.json'), 0);
     fs.rmSync(one.kept('manifest.json'));
     assert.deepEqual(codes(await repair(host, 'no')), ['unchanged']);
-    assert.deepEqual(await look(host), []);
+    assert.deepEqual(await findDamage(host), []);
     assert.deepEqual(
       operations.filter((op) => /^(fetch|stage)\.(?!area|directory|sweep)/.test(op)),
       [],
@@ -192,7 +192,7 @@ describe('damage to retained copies', () => {
     using one = await bench();
     fs.rmSync(one.kept(), { recursive: true });
     fs.appendFileSync(one.tree('policy.yaml'), '#');
-    assert.deepEqual((await look(one.host)).map(short), [
+    assert.deepEqual((await findDamage(one.host)).map(short), [
       'tree changed .',
       'record missing .',
       'manifest missing .',

@@ -14,8 +14,8 @@ import {
   codes,
   type Damage,
   files,
-  look,
-  lookOnce,
+  findDamage,
+  scrubOnce,
   repair,
   short,
 } from '../../kit/host/repair-bench.js';
@@ -139,7 +139,7 @@ describe('a scan of an intact policy', longCase, () => {
   it('finds nothing, and a repair writes nothing', async () => {
     using one = await bench();
     const before = directoryState(one.test.directory);
-    assert.deepEqual(await look(one.host), []);
+    assert.deepEqual(await findDamage(one.host), []);
     assert.equal(await repair(one.host), undefined);
     assert.deepEqual(directoryState(one.test.directory), before);
   });
@@ -147,15 +147,15 @@ describe('a scan of an intact policy', longCase, () => {
   it('without reading the files keeps the findings of one that read them', async () => {
     using one = await bench();
     fs.writeFileSync(one.tree('views/a.rpz'), 'b\n');
-    await lookOnce(one.host, { contents: 'digests', repair: 'no' });
-    assert.deepEqual((await lookOnce(one.host, { contents: 'sizes', repair: 'no' })).damage, []);
+    await scrubOnce(one.host, { contents: 'digests', repair: 'no' });
+    assert.deepEqual((await scrubOnce(one.host, { contents: 'sizes', repair: 'no' })).damage, []);
     const { outcome, damage } = one.host.ledger.read().scrub ?? {};
     assert.deepEqual([outcome, damage?.map(short)], ['damaged', ['tree changed views/a.rpz']]);
   });
 
   it('finds nothing where no policy was ever active', async () => {
     using test = testHost();
-    assert.deepEqual(await look(test.host), []);
+    assert.deepEqual(await findDamage(test.host), []);
     assert.equal(await repair(test.host), undefined);
   });
 });
@@ -167,7 +167,7 @@ describe('a repair from the retained archive', longCase, () => {
       const { host, driver } = one;
       does(one);
       one.network.isUp = false;
-      assert.deepEqual((await look(host)).map(short), finds);
+      assert.deepEqual((await findDamage(host)).map(short), finds);
       const damaged = fs.existsSync(one.tree()) ? directoryState(one.tree()) : undefined;
       const end = await repair(host, 'no');
       assert.deepEqual(codes(end), ['activated']);
@@ -177,7 +177,7 @@ describe('a repair from the retained archive', longCase, () => {
       );
       assert.equal(fs.readlinkSync(host.paths.current), 'generations/3');
       assertWhole(one, 2);
-      assert.deepEqual(await look(host), []);
+      assert.deepEqual(await findDamage(host), []);
       // Only a tree that the link did not lead to gets a later time.
       if (damaged !== undefined && finds[0] !== 'current changed .')
         assert.deepEqual(directoryState(one.tree()), damaged, 'the old tree is as it was');
@@ -254,7 +254,7 @@ describe('a repair from the retained archive', longCase, () => {
     fs.rmSync(join(host.paths.current, 'zones/z'));
     assert.deepEqual(codes(await repair(host, 'no')), ['activated']);
     assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', ['a 2']]);
-    assert.deepEqual([test.read('zones/z'), await look(host)], ['1', []]);
+    assert.deepEqual([test.read('zones/z'), await findDamage(host)], ['1', []]);
   });
 });
 
@@ -268,7 +268,7 @@ describe('a repair that a worker refuses', longCase, () => {
     assert.deepEqual(codes(end), ['rolled-back', 'WORKER_REFUSED']);
     assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
     assert.deepEqual(host.refusals.read().refusals, []);
-    assert.deepEqual((await look(host)).map(short), ['tree changed policy.yaml']);
+    assert.deepEqual((await findDamage(host)).map(short), ['tree changed policy.yaml']);
     driver.workers.set('a', confirms);
     assert.deepEqual(codes(await repair(host)), ['activated']);
     assertWhole(one, 2);

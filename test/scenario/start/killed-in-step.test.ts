@@ -163,7 +163,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Killed in restore: the link is to go back',
-    trouble: { at: 'before swap.link:rename 2', what: 'killed', refuses: 'yes' },
+    trouble: { at: 'before swap.link:rename 2', what: 'killed', isRefusing: true },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, killed',
     restart: 'link 1, load 1, notify 1, probe 1, recovered failed, history recovery failed',
@@ -171,7 +171,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Killed in restore: the link is back',
-    trouble: { at: 'after swap.link:rename 2', what: 'killed', refuses: 'yes' },
+    trouble: { at: 'after swap.link:rename 2', what: 'killed', isRefusing: true },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify 2, link 1, killed',
     restart: 'link 1, load 1, notify 1, probe 1, recovered failed, history recovery failed',
@@ -187,7 +187,7 @@ const cases: readonly StepCase[] = [
   },
   {
     name: 'Killed in restore: the second of three workers has refused, the first is notified again',
-    trouble: { at: 'notify a 1', what: 'killed', refuses: 'yes', workers: 'rolling' },
+    trouble: { at: 'notify a 1', what: 'killed', isRefusing: true, workers: 'rolling' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, notify a 2, notify b 2, link 1, load 1, notify a 1, killed',
     restart:

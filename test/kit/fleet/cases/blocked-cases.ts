@@ -14,7 +14,7 @@ import { takeBack } from '../store-before.js';
 /** Registers the cases for one kind of store. */
 export function blockedCases(newLocation: NewLocation): void {
   describe('hosts that are blocked', () => {
-    it('are counted and found while they say so, also those that said it to the version before', async () => {
+    it('are counted and found while they report a block, also one reported to the previous version', async () => {
       const clock = fakeClock({ mode: 'skip' });
       await using bench = await fleetBench(await newLocation(), clock);
       const { db, fleetId } = bench.store;

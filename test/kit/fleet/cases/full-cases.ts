@@ -50,7 +50,7 @@ async function writesOf(bench: FleetBench, url: string): Promise<readonly Write[
 /** Registers the cases for one kind of store. */
 export function fullCases(newLocation: NewLocation): void {
   describe('a store that cannot be written', () => {
-    it('makes every write an answer that says when to try again, and takes each once there is space', async () => {
+    it('answers every write with a time to retry, and accepts each once there is space', async () => {
       await using bench = await fleetBench(await newLocation(), systemClock);
       await using app = await listeningApp(bench.store);
       const writes = await writesOf(bench, app.url);

@@ -132,14 +132,14 @@ export function ingestCases(newLocation: NewLocation): void {
         assert.ok(used.kind === 'challenge' && used.challenge.nonce !== nonce);
       }));
 
-    it('is refused whole: of a stranger, who waits, who is retired, beyond a bound, or under a name not covered', () =>
+    it('is refused as a whole from an unknown, waiting or retired host, beyond a bound, or under a name not covered', () =>
       within(async ({ bench, ingest, host }) => {
         const { db } = bench.store;
         const { token } = await bench.token({ hosts: 'web-*' });
         const waiting = await bench.enrol(token, 'web-1');
         const narrow = await bench.enrol(token, 'web-2');
-        const codeOf = async (who: BenchHost, report: object): Promise<string> => {
-          const verdict = await send(ingest, who, report);
+        const codeOf = async (sender: BenchHost, report: object): Promise<string> => {
+          const verdict = await send(ingest, sender, report);
           return verdict.kind === 'refused' ? verdict.code : verdict.kind;
         };
         const report = reportOf('web-1');
@@ -175,11 +175,11 @@ export function ingestCases(newLocation: NewLocation): void {
         // Each machine continues its own counter, which is behind the other one's, and answers with the nonce.
         const copies = [20, 30];
         const turn = async (at: number): Promise<void> => {
-          const said = reportOf('web-1', { health: at % 2 === 0 ? 'ok' : 'warning' });
-          const asked = await send(ingest, host, said, { counter: (copies[at % 2] ?? 0) + at });
+          const report = reportOf('web-1', { health: at % 2 === 0 ? 'ok' : 'warning' });
+          const asked = await send(ingest, host, report, { counter: (copies[at % 2] ?? 0) + at });
           assert.ok(asked.kind === 'challenge', JSON.stringify(asked));
           const { counter, nonce } = asked.challenge;
-          assert.equal((await send(ingest, host, said, { counter: counter + 1, nonce })).kind, 'accepted');
+          assert.equal((await send(ingest, host, report, { counter: counter + 1, nonce })).kind, 'accepted');
         };
         for (const at of [0, 1, 2]) await turn(at);
         assert.equal((await row()).cloned, 0);
@@ -214,7 +214,7 @@ export function ingestCases(newLocation: NewLocation): void {
         assert.deepEqual([bySerial.get(0), bySerial.get(1), bySerial.get(2)], [10, 10, 11]);
       }));
 
-    it('come by two servers on one store, and numbers stay what the rows say', () =>
+    it('are accepted by two servers on one store, and counts equal the rows', () =>
       within(async ({ bench, ingest, host }) => {
         const second = ingestOf(bench);
         for (let round = 0; round < 5; round++) {

@@ -52,7 +52,7 @@ export async function countsWhatIsBeingWritten(location: string): Promise<void> 
 /** Registers the cases for one kind of store. */
 export function newerCases(newLocation: NewLocation): void {
   describe('a server of an older version', () => {
-    it('writes nothing once a newer one has the store, and is told', async () => {
+    it('writes nothing and is notified after a newer server has migrated the store', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const { db } = bench.store;
@@ -79,17 +79,17 @@ export function newerCases(newLocation: NewLocation): void {
         await rejectsCode('FLEET_STORE_NEWER', written());
       await keepalive.close();
       assert.deepEqual(await rows(), before);
-      const heard: string[] = [];
-      const onNewer = ({ code }: { readonly code: string }): void => void heard.push(code);
+      const codes: string[] = [];
+      const onNewer = ({ code }: { readonly code: string }): void => void codes.push(code);
       await runSweeps(bench.store, { clock, log: silentLog(), signal: AbortSignal.timeout(60_000), onNewer });
-      assert.deepEqual(heard, ['FLEET_STORE_NEWER']);
+      assert.deepEqual(codes, ['FLEET_STORE_NEWER']);
     });
 
-    it('is waited for by the newer one, which counts what it was writing', async () => {
+    it('delays the newer server, which counts the rows of its transaction', async () => {
       await countsWhatIsBeingWritten(await newLocation());
     });
 
-    it('waits for the newer one that has begun, and then writes nothing', async () => {
+    it('waits for a newer server that has begun to migrate, and then writes nothing', async () => {
       const location = await newLocation();
       await using older = await fleetBench(location, systemClock);
       const newer = await openFleetStore(location, { clock: systemClock, log: silentLog() });

@@ -93,7 +93,7 @@ export function openCases(newLocation: NewLocation): void {
       await again.close();
     });
 
-    it('says FLEET_STORE_FAILED of what the database refuses', async () => {
+    it('reports FLEET_STORE_FAILED for an error of the database', async () => {
       const store = await openFleetStore(await newLocation(), options);
       const db = store.db.withTables<Record<string, Record<string, unknown>>>();
       await rejectsCode('FLEET_STORE_FAILED', db.selectFrom('nothing').selectAll().execute());
@@ -102,7 +102,7 @@ export function openCases(newLocation: NewLocation): void {
   });
 
   describe('rows that are written together', () => {
-    it('are inserted, changed, added to, and left alone where somebody was quicker', async () => {
+    it('are inserted, changed and added to, and are unchanged if another writer was first', async () => {
       const store = await openFleetStore(await newLocation(), options);
       const writer = new RowWriter();
       const lease = (name: string, until_ms: number, holder = 'a') => ({ name, holder, until_ms });
@@ -124,7 +124,7 @@ export function openCases(newLocation: NewLocation): void {
       await store.close();
     });
 
-    it('hold whole numbers exactly, up to what JavaScript can say, and say so of one beyond', async () => {
+    it('hold integers exactly up to the largest safe one of JavaScript, and fail beyond it', async () => {
       const store = await openFleetStore(await newLocation(), options);
       const most = Number.MAX_SAFE_INTEGER;
       await store.db.updateTable('leases').set({ until_ms: most }).where('name', '=', 'sweep').execute();

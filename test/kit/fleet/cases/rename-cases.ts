@@ -29,7 +29,7 @@ export function renameCases(newLocation: NewLocation): void {
         assert.deepEqual(await auditOf(scene), [{ what: 'host.rename', detail: 'web-1 -> web-7' }]);
       }));
 
-    it('that somebody has waits for a person, out of every number, and what comes behind the approval is news', () =>
+    it('that another host has waits for an approval without being counted, and a report after it is a change', () =>
       within(async (scene) => {
         const { bench, ingest, host, row } = scene;
         const { token } = await bench.token();

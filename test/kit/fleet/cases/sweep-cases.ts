@@ -76,7 +76,7 @@ export function sweepCases(newLocation: NewLocation): void {
       assert.deepEqual(await counted(pastMs(dayMs) + 1), [3, 0, 'judged']);
     });
 
-    it('retire an ephemeral host that stopped, and one that said nothing for a day', async () => {
+    it('retire an ephemeral host that stopped, and one without a report for a day', async () => {
       const clock = fakeClock({ mode: 'skip' });
       await using bench = await fleetBench(await newLocation(), clock);
       const { db } = bench.store;

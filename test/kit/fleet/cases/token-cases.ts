@@ -17,7 +17,7 @@ import { fleetBench, type NewLocation } from '../fleet-bench.js';
 /** Registers the cases for one kind of store. */
 export function tokenCases(newLocation: NewLocation): void {
   describe('tokens', () => {
-    it('keep their newest hundred sessions: who signs in without end fills nothing', async () => {
+    it('keep their newest hundred sessions, so that endless sign-ins fill no disk', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const { db } = bench.store;
@@ -50,7 +50,7 @@ export function tokenCases(newLocation: NewLocation): void {
       assert.deepEqual(await bench.store.db.selectFrom('audit').selectAll().execute(), []);
     });
 
-    it('are said once, kept as a digest, and good for their kind alone', async () => {
+    it('are shown once, stored as a digest, and valid for their kind only', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const { id, token } = await bench.token({ kind: 'people', role: 'detail', note: 'ci' });
@@ -76,7 +76,7 @@ export function tokenCases(newLocation: NewLocation): void {
       }
     });
 
-    it('end: by their time, by a word, and with their uses', async () => {
+    it('end at their time, by a revocation, and after their uses', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const { db } = bench.store;

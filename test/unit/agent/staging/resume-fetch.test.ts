@@ -44,7 +44,7 @@ describe('a partial download', () => {
     const progress: number[] = [];
     const options = { ...it.options, onProgress: (doneBytes: number) => void progress.push(doneBytes) };
     await run({ ...it, options }, next);
-    assert.deepEqual([next.offsets, next.starts[0]?.seen, it.told], [[60_000], seen, [60_000]]);
+    assert.deepEqual([next.offsets, next.starts[0]?.seen, it.resumedFrom], [[60_000], seen, [60_000]]);
     assert.deepEqual([progress[0], progress.at(-1)], [60_000, 100_000]);
     assert.deepEqual(fs.readdirSync(it.partials), []);
   });
@@ -56,7 +56,7 @@ describe('a partial download', () => {
     await cutAfter(it, 20_000);
     const last = memorySource(archive);
     await run(it, last);
-    assert.deepEqual([last.offsets, it.told], [[40_000], [20_000, 40_000]]);
+    assert.deepEqual([last.offsets, it.resumedFrom], [[40_000], [20_000, 40_000]]);
   });
 
   it('is retained after an interruption, also while its bytes are digested', async () => {
@@ -102,7 +102,7 @@ describe('a partial download', () => {
     const progress: number[] = [];
     const options = { ...it.options, onProgress: (doneBytes: number) => void progress.push(doneBytes) };
     await run({ ...it, options }, next);
-    assert.deepEqual([next.offsets, it.told], [[65_000], [65_000, 0]]);
+    assert.deepEqual([next.offsets, it.resumedFrom], [[65_000], [65_000, 0]]);
     assert.deepEqual(progress.slice(0, 3), [65_000, 10_000, 20_000]);
     assert.equal(progress.at(-1), archive.length);
   });

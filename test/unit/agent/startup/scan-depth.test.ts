@@ -7,7 +7,7 @@ import { verifyPolicy } from '../../../../src/agent/integrity/verify-policy.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { type StartOptions, startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
-import { looksBelow } from '../../../kit/disk/count-looks.js';
+import { readCallsBelow } from '../../../kit/disk/count-looks.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 
@@ -58,7 +58,7 @@ describe('a standalone pull, after a full scan in the same boot', () => {
       const { test, next } = await hostWithPolicy(files);
       using _ = test;
       const host = next();
-      const paths = await looksBelow(host.paths.bundles, () => pullStarts(host));
+      const paths = await readCallsBelow(host.paths.bundles, () => pullStarts(host));
       assert.deepEqual(
         paths.filter((path) => /rules-|\.conf/.test(path)),
         [],
@@ -86,7 +86,7 @@ describe('a standalone pull, after a full scan in the same boot', () => {
     const { test, file, next } = await firstSynced();
     using _ = test;
     const host = next();
-    const paths = await looksBelow(host.paths.bundles, () => pullStarts(host));
+    const paths = await readCallsBelow(host.paths.bundles, () => pullStarts(host));
     assert.deepEqual(
       paths.filter((path) => path.includes('policy.yaml')),
       [],

@@ -36,8 +36,8 @@ function assertMalformed(bytes: Buffer, message: RegExp, changes = {}): void {
 
 describe('createDeltaReader', () => {
   it('calls the visitor for each file with new content, in the order of the manifest', () => {
-    const { told, made } = applyDelta(base, next, { delta: behindManifest(...rightA, ...rest) });
-    assert.deepEqual(told, [
+    const { events, made } = applyDelta(base, next, { delta: behindManifest(...rightA, ...rest) });
+    assert.deepEqual(events, [
       'a < a',
       `copy 0+${line.length * 2}`,
       'insert 4',
@@ -61,10 +61,10 @@ describe('createDeltaReader', () => {
 
   it('accepts any row as a base, and copies from earlier offsets in it', () => {
     const parts = [number(3), copy(0, line.length), copy(-line.length, line.length), insert('new\n')];
-    const { told } = applyDelta(base, next, {
+    const { events } = applyDelta(base, next, {
       delta: behindManifest(...parts, copy(-line.length, line.length), ...rest),
     });
-    assert.deepEqual(told.slice(0, 3), ['a < gone', `copy 0+${line.length}`, `copy 0+${line.length}`]);
+    assert.deepEqual(events.slice(0, 3), ['a < gone', `copy 0+${line.length}`, `copy 0+${line.length}`]);
   });
 
   it('rejects a delta that is cut off at any byte', () => {

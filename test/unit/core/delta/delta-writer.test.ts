@@ -16,13 +16,13 @@ function lines(count: number, seed = 1): string {
 }
 
 function assertLeads(base: TreeRelease, next: TreeRelease, delta: Buffer = deltaOf(base, next)): string[] {
-  const { manifest, made, told } = applyDelta(base, next, { delta });
+  const { manifest, made, events } = applyDelta(base, next, { delta });
   assert.deepEqual(manifest, next.manifest);
   const known = new Set(base.manifest.files.map(({ digest }) => digest));
   const expected = next.manifest.files.filter(({ digest }) => !known.has(digest)).map(({ path }) => path);
   assert.deepEqual(Object.keys(made), expected);
   for (const path of expected) assert.equal(made[path], next.contents.get(path)?.toString('latin1'));
-  return [...told];
+  return [...events];
 }
 
 describe('a delta of one changed line', () => {
@@ -32,9 +32,9 @@ describe('a delta of one changed line', () => {
 
   it('copies the bytes before and after it', () => {
     const [base, next] = [releaseOf({ list: text, other: 'x' }), releaseOf({ list: changed, other: 'x' })];
-    const told = assertLeads(base, next);
+    const events = assertLeads(base, next);
     assert.deepEqual(
-      told.map((one) => one.split(' ')[0]),
+      events.map((one) => one.split(' ')[0]),
       ['list', 'copy', 'insert', 'copy', 'close'],
     );
     assert.ok(brotliCompressSync(deltaOf(base, next)).length < 200);

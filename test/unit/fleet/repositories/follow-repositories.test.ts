@@ -285,8 +285,8 @@ describe('a repository that a fleet server follows', () => {
 
   it('shows the delegated roles, and the other channels stay current when one of them has expired', async () => {
     await using s = await scene();
-    const lives = { root: 3 * defaultValidityPeriods.root };
-    const repository = sampleRepository(s.dir, { clock: s.clock, lives, signers: 'own' });
+    const validity = { root: 3 * defaultValidityPeriods.root };
+    const repository = sampleRepository(s.dir, { clock: s.clock, validity, signers: 'own' });
     const team = makeTeam(s.dir, 'dns-team');
     await delegateTo(repository, team);
     await repository.publish({ file: 'one' }, { keys: team.keys });

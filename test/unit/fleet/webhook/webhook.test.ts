@@ -39,7 +39,7 @@ describe('a webhook that fails', () => {
     target.answer = (response) => void response.writeHead(302, { location: '/elsewhere' }).end();
     await using hook = startWebhook(bench.store, { url: target.url });
     hook.summary = refused;
-    await hook.look();
+    await hook.runRounds();
     const [line] = hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
     assert.deepEqual(
       [line?.['to'], line?.['alarms'], line?.['msg']],
@@ -69,7 +69,7 @@ describe('a webhook behind a proxy', () => {
     const target = { url: new URL('https://hook.policy.test/secret'), caFile: certFile, proxies };
     await using hook = startWebhook(bench.store, target);
     hook.summary = refused;
-    await hook.look();
+    await hook.runRounds();
     await until(() => hook.results.length > 0);
     server.close();
     assert.deepEqual([hook.results, proxy.lines], [['ok'], ['CONNECT hook.policy.test:443']]);
@@ -85,11 +85,11 @@ describe('two servers with a webhook', () => {
     await using first = await receiver();
     await using second = await receiver();
     await using one = startWebhook(bench.store, { url: first.url }, clock);
-    await one.look();
+    await one.runRounds();
     await using two = startWebhook(bench.store, { url: second.url }, clock);
     one.summary = summaryWith();
     two.summary = refused;
-    await two.look(3);
+    await two.runRounds(3);
     assert.equal(second.bodies.length, 0);
   });
 });

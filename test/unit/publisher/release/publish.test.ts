@@ -129,7 +129,10 @@ describe('publishBundle', () => {
   it('returns the signing time and the expiry of each role', async () => {
     using dir = tempDir();
     const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21, 12, 0, 0, 345) });
-    const repository = sampleRepository(dir, { clock, lives: { timestamp: 3_600_000, snapshot: 7_200_000 } });
+    const repository = sampleRepository(dir, {
+      clock,
+      validity: { timestamp: 3_600_000, snapshot: 7_200_000 },
+    });
     await repository.publish(v1);
     const { roles, signedAtMs } = await seenByHost(repository);
     const secondMs = Date.UTC(2026, 10, 21, 12);

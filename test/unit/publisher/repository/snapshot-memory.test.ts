@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { createOnlineSigner } from '../../../../src/cli/repository/online-signer.js';
 import { readLaterListings } from '../../../../src/publisher/repository/seen-files.js';
 import { createSnapshotMemory } from '../../../../src/publisher/repository/snapshot-memory.js';
-import { looksBelow } from '../../../kit/disk/count-looks.js';
+import { readCallsBelow } from '../../../kit/disk/count-looks.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { keysAt } from '../../../kit/repository/ceremony.js';
 import { delegatedRepository, publishedByTeam } from '../../../kit/repository/delegated-repository.js';
@@ -37,7 +37,7 @@ describe('a snapshot that lists nothing later than the published one', () => {
     const state = stateOf(repository);
     const path = metadataPath(repository, '2.snapshot.json');
     const count = async (): Promise<number> => {
-      const paths = await looksBelow(path, async () => readLaterListings(state));
+      const paths = await readCallsBelow(path, async () => readLaterListings(state));
       return paths.length;
     };
     assert.deepEqual([await count(), await count(), await count()], [2, 1, 1]);
@@ -78,7 +78,7 @@ describe('a snapshot that lists nothing later than the published one', () => {
     const signer = await createOnlineSigner(directory, keysAt(keys), clock, async () => 'synchronised');
     const path = metadataPath(repository, '2.snapshot.json');
     const count = async (): Promise<number> =>
-      (await looksBelow(path, () => signer.resign(['snapshot', 'timestamp'], true))).length;
+      (await readCallsBelow(path, () => signer.resign(['snapshot', 'timestamp'], true))).length;
     await count();
     const [second, third] = [await count(), await count()];
     assert.deepEqual([second, third], [1, 1], 'only its status is read');
