@@ -1,7 +1,7 @@
-// Records the files that a version of Writ leaves on the disk, for tests of upgrades: a repository with its keys, the state
-// of a host after two releases and a rollback to the first, and the store of its fleet server. Keys and tokens are for these
-// tests only and protect nothing. Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js
-// [OUT.tar.gz]
+// Records the files that a version of Writ leaves on the disk, for tests of upgrades: a repository with its keys, the state of a
+// host after two releases and a rollback to the first, and the store of its fleet server. Keys and tokens are for these tests
+// only and protect nothing.
+// Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js [OUT.tar.gz]
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
