@@ -17,8 +17,8 @@ import {
   bendText,
   type HonestOptions,
   honest,
-  searchedPaths,
   render,
+  searchedPaths,
 } from '../../kit/repository/bent-repository.js';
 import { trustHost } from '../../kit/trust/trust-host.js';
 import { tufJsClient } from '../../kit/trust/tuf-js-client.js';

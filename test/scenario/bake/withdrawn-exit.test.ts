@@ -74,7 +74,9 @@ describe('a withdrawn release with a refused successor', () => {
       basename(path).startsWith('1-') ? [path] : [],
     );
     const file = join(settled, 'f');
-    const looks = await readCallsBelow(file, () => createWithdrawnExit().afterCycle(host.test.host, end, signal));
+    const looks = await readCallsBelow(file, () =>
+      createWithdrawnExit().afterCycle(host.test.host, end, signal),
+    );
     assert.equal(host.active(), '1');
     assert.equal(looks.filter((path) => path === file).length, 1, looks.join());
   });

@@ -43,7 +43,10 @@ describe('the commands of a fleet', () => {
     assert.equal(status.exitCode, 2);
     assert.match(status.stdout, /^CRITICAL 1 host \(web-2\) refused dns 42 \(CHECK_FAILED\)/);
     assert.ok(!status.stdout.includes('line 7'));
-    assert.match((await runWrit(['fleet', 'status', ...(await fleet.roleFlags('detail'))])).stdout, /line 7: no/);
+    assert.match(
+      (await runWrit(['fleet', 'status', ...(await fleet.roleFlags('detail'))])).stdout,
+      /line 7: no/,
+    );
     await one.report({ bundles: [bundleAt(43)] });
     assert.equal((await wait(...connection)).exitCode, 4);
     await one.report({ bundles: [bundleAt(41)] });

@@ -13,8 +13,8 @@ import {
   codes,
   files,
   findDamage,
-  scrubOnce,
   repair,
+  scrubOnce,
   short,
 } from '../../kit/host/repair-bench.js';
 

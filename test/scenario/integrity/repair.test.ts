@@ -15,8 +15,8 @@ import {
   type Damage,
   files,
   findDamage,
-  scrubOnce,
   repair,
+  scrubOnce,
   short,
 } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
