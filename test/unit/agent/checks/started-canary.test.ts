@@ -39,7 +39,7 @@ async function canary(dir: TempDir, options: Case): Promise<HookReport> {
       ...(signal === undefined ? {} : { signal }),
     },
   );
-  assert.deepEqual(fs.readdirSync(root), [], 'nothing of it is left');
+  assert.deepEqual(fs.readdirSync(root), [], 'its scratch directory remains');
   return report;
 }
 
@@ -59,7 +59,7 @@ describe('a started canary', () => {
     assert.equal(verdict.kind, 'ok');
     const pids = fs.readFileSync(dir.join('pids'), 'utf8').trim().split('\n').map(Number);
     assert.equal(pids.length, 2);
-    for (const pid of pids) assert.ok(await isGone(pid), `${pid} lives on`);
+    for (const pid of pids) assert.ok(await isGone(pid), `${pid} still runs`);
   });
 
   it('is probed until the probe passes', async () => {

@@ -16,10 +16,10 @@ describe('the check of programs and files that a configuration names', () => {
     writeFileSync(text, '');
     chmodSync(text, 0o644);
     mkdirSync(dir.join('sub'));
-    const look = createHostFactSource(`/nowhere:${dir.path}`);
-    for (const known of ['ask', program]) assert.equal(look.program(known), undefined);
+    const facts = createHostFactSource(`/nowhere:${dir.path}`);
+    for (const known of ['ask', program]) assert.equal(facts.program(known), undefined);
     for (const unknown of ['other', 'text', 'sub', text, dir.path, dir.join('other')])
-      assert.match(look.program(unknown) ?? '', new RegExp(unknown), unknown);
+      assert.match(facts.program(unknown) ?? '', new RegExp(unknown), unknown);
   });
 
   it('reports files of authorities that no connection could use', () => {
@@ -32,10 +32,10 @@ describe('the check of programs and files that a configuration names', () => {
 
   it('finds files and directories', () => {
     using dir = tempDir();
-    const look = createHostFactSource();
-    assert.deepEqual([look.file(dir.path), look.directory(dir.path)], [undefined, undefined]);
-    assert.match(look.file(dir.join('a')) ?? '', /there is no .*a$/);
-    assert.match(look.directory(dir.join('a')) ?? '', /there is no directory/);
+    const facts = createHostFactSource();
+    assert.deepEqual([facts.file(dir.path), facts.directory(dir.path)], [undefined, undefined]);
+    assert.match(facts.file(dir.join('a')) ?? '', /there is no .*a$/);
+    assert.match(facts.directory(dir.join('a')) ?? '', /there is no directory/);
   });
 });
 
@@ -66,7 +66,7 @@ describe('#checkConfig', () => {
     const head =
       'repository: https://a/\nroot: /dev/null\nbundles:\n  - name: a\n    checks: [{ name: c, run: [no-such-program, "{candiate}"] }]\n';
     writeFileSync(path, head);
-    assert.equal(loadConfig(path).tolerated.length, 1, 'nothing of the host is looked for');
+    assert.equal(loadConfig(path).tolerated.length, 1, 'nothing of the host is searched');
     const { facts } = throwsCode('CONFIG_INVALID', () => checkConfig(path));
     const places = (given: unknown) =>
       (given as { line: number; pointer: string }[]).map(({ line, pointer }) => [line, pointer]);
@@ -81,22 +81,24 @@ describe('#checkConfig', () => {
   });
 });
 
-describe('a program that the sandbox runs as nobody', { skip: process.getuid?.() !== 0 }, () => {
-  it('is reported where other users may not execute it, or not enter a directory above it', () => {
+describe('a program that the sandbox runs as an unprivileged user', {
+  skip: process.getuid?.() !== 0,
+}, () => {
+  it('is reported if other users cannot execute it or traverse a directory above it', () => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
     const program = dir.join('ask');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
-    const look = createHostFactSource();
-    assert.match(look.programForUnprivilegedUser?.(program) ?? '', /may not execute .*\/ask$/);
+    const facts = createHostFactSource();
+    assert.match(facts.programForUnprivilegedUser?.(program) ?? '', /may not execute .*\/ask$/);
     chmodSync(program, 0o755);
-    assert.equal(look.programForUnprivilegedUser?.(program), undefined);
+    assert.equal(facts.programForUnprivilegedUser?.(program), undefined);
     chmodSync(dir.path, 0o700);
-    assert.match(look.programForUnprivilegedUser?.(program) ?? '', /may not execute /);
-    assert.equal(look.programForUnprivilegedUser?.('sh'), undefined);
+    assert.match(facts.programForUnprivilegedUser?.(program) ?? '', /may not execute /);
+    assert.equal(facts.programForUnprivilegedUser?.('sh'), undefined);
   });
 
-  it('is not reported a second time where it does not exist', () => {
+  it('is not reported a second time if it does not exist', () => {
     assert.equal(createHostFactSource().programForUnprivilegedUser?.('/nonexistent/ask'), undefined);
   });
 });

@@ -18,7 +18,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const minimal = 'repository: https://policy.example.net/\nbundles: [{ name: dns-edge }]\n';
 
-/** A host that has whatever is named. */
+/** A host on which each named file, directory and program exists. */
 const anything = {
   program: () => undefined,
   file: () => undefined,
@@ -75,7 +75,7 @@ describe('the options of a driver', () => {
   }
 });
 
-describe('what only a driver knows of its options', () => {
+describe('driver options without a schema rule', () => {
   /** @param group keys of a group that uses dns-edge, one a line */
   function mistakesOf(...group: readonly string[]): readonly ConfigMistake[] {
     using folder = tempDir();
@@ -110,7 +110,7 @@ describe('what only a driver knows of its options', () => {
     assert.deepEqual(placesOf(found), [['SOCKET_PATH_TOO_LONG', 7, '/workers/1/reset']]);
   });
 
-  it('is named together with the mistakes of other groups', () => {
+  it('is reported together with the mistakes of other groups', () => {
     const worse = '\n  - { name: worse, uses: [dns-edge], rest: {} }';
     const found = mistakesOf(`reset: { supervisord: /run/s.sock }${worse}`);
     const pointers = found.map(({ line, pointer }) => `${line} ${pointer}`);
@@ -150,7 +150,7 @@ describe('the id of a host', () => {
 });
 
 describe('a configuration file that an agent has read', () => {
-  it('has changed after any change of its text, and when it was removed', () => {
+  it('counts as changed after any change of its text, and after its removal', () => {
     using folder = tempDir();
     const path = folder.join('agent.yaml');
     writeFileSync(path, minimal);

@@ -1,4 +1,4 @@
-// What counts as contact with a server: any answer of HTTP, and nothing before it. Real servers on loopback.
+// Contact with a server: any HTTP response counts, and no earlier event does. Real servers on loopback.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -50,7 +50,7 @@ describe('contact with a server', () => {
     }
   });
 
-  it('is tried with one request without a body, on its own connection', async () => {
+  it('is tried with one request that has no body, on its own connection', async () => {
     const seen: string[] = [];
     const ports: unknown[] = [];
     const counted = answering(200, seen).on('connection', ({ remotePort }) => ports.push(remotePort));
@@ -97,14 +97,14 @@ describe('contact with a server', () => {
     assert.equal(await asked(foreign.certFile), undefined);
   });
 
-  it('is one mirror of several, and never a directory', async () => {
+  it('needs one mirror of several, and never a directory', async () => {
     await using server = await listen(answering(200));
     const url = `http://127.0.0.1:${server.port}/`;
     assert.equal(await ask('http://policy.invalid/', 'file:///media/usb', url), undefined);
     assert.equal(typeof (await ask('file:///media/usb')), 'string');
   });
 
-  it('is that of the fleet where the fleet is asked', async () => {
+  it('is an answer of the fleet server if that server is asked', async () => {
     await using server = await listen(answering(404));
     const fleet = { url: `http://127.0.0.1:${server.port}/` };
     assert.equal(await askServer({ repository: [], fleet }, 'fleet', { clock }), undefined);

@@ -17,7 +17,7 @@ import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 const minute = 60_000;
 const release = { staleAfterMs: 60 * minute };
 
-/** A pull without an agent: its cycle, and what it records of it. */
+/** A pull without an agent: runs its cycle and records the result. */
 async function pullOnce(test: TestHost): Promise<string> {
   const { host } = test;
   const { result, refresh } = await test.sync();
@@ -27,7 +27,7 @@ async function pullOnce(test: TestHost): Promise<string> {
   return result.outcome;
 }
 
-/** As `writ status` judges it without an agent. */
+/** @returns the freshness that `writ status` shows without an agent */
 function freshness({ host }: TestHost): FreshnessReport {
   const contact = { contact: contactIn(readStatusFile(host.paths)) };
   return statusReport(host, { version: '0.0.0', state: 'stop', problems: [], contact }).freshness;

@@ -46,24 +46,31 @@ describe('a pull after an exit rollback from an untrusted release', () => {
   });
 
   it('names the generation that is active now, and its outcome is activated', () => {
-    const said = afterExit(alarmed(), exit());
+    const merged = afterExit(alarmed(), exit());
     assert.deepEqual(
-      [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
+      [
+        merged.type,
+        merged.outcome,
+        merged.exitCode,
+        merged.changed,
+        merged.fromGeneration,
+        merged.generation,
+      ],
       ['pull.result', 'activated', 0, true, 2, 1],
     );
-    assert.deepEqual([said.problems, said.workers, said.durationMs], [[], [worker], 12]);
-    const [bundle] = said.bundles;
+    assert.deepEqual([merged.problems, merged.workers, merged.durationMs], [[], [worker], 12]);
+    const [bundle] = merged.bundles;
     assert.deepEqual([bundle?.outcome, bundle?.fromSerial, bundle?.toSerial], ['activated', 2, 1]);
-    const [warning] = said.warnings;
+    const [warning] = merged.warnings;
     assert.equal(warning?.code, 'UNTRUSTED_ACTIVE');
     assert.deepEqual(warning?.facts, { generation: 1, left: 2 });
   });
 
   it('has the outcome of the exit rollback when that is worse', () => {
     const back = exit({ outcome: 'degraded', confirmed: false, problems: [unreached] });
-    const said = afterExit(alarmed(), back);
-    assert.deepEqual([said.outcome, said.exitCode, said.confirmed], ['degraded', 4, false]);
-    assert.deepEqual(said.problems, [unreached]);
+    const merged = afterExit(alarmed(), back);
+    assert.deepEqual([merged.outcome, merged.exitCode, merged.confirmed], ['degraded', 4, false]);
+    assert.deepEqual(merged.problems, [unreached]);
   });
 
   it('has the outcome of the cycle without the alarm when that is worse', () => {
@@ -71,8 +78,8 @@ describe('a pull after an exit rollback from an untrusted release', () => {
     assert.deepEqual([also.outcome, also.exitCode, also.problems], ['degraded', 4, [unreached]]);
     const expired: Problem = { ...unreached, code: 'METADATA_EXPIRED' };
     const failed = alarmed({ outcome: 'failed', exitCode: 2, problems: [expired, alarm] });
-    const said = afterExit(failed, exit());
-    assert.deepEqual([said.outcome, said.exitCode, said.generation], ['failed', 2, 1]);
+    const merged = afterExit(failed, exit());
+    assert.deepEqual([merged.outcome, merged.exitCode, merged.generation], ['failed', 2, 1]);
     const refused = { ...kept, outcome: 'rejected', toSerial: 3, problem: expired } as const;
     const rejected = alarmed({ outcome: 'rejected', exitCode: 3, bundles: [refused] });
     assert.deepEqual(afterExit(rejected, exit()).bundles, [{ ...refused, activeSerial: 1 }]);
@@ -95,10 +102,10 @@ describe('a pull after an exit rollback from an untrusted release', () => {
       warnings: [unproven('asked again at 1', 'g'), unproven('asked again at 1', 'other')],
     });
     const warnings = [unproven('asked again at 2', 'g'), unproven('asked again at 1', 'other')];
-    const said = afterExit(ended, exit({ problems: [unreached], warnings }));
-    assert.deepEqual(said.problems, [unreached]);
+    const merged = afterExit(ended, exit({ problems: [unreached], warnings }));
+    assert.deepEqual(merged.problems, [unreached]);
     assert.deepEqual(
-      said.warnings.filter(({ code }) => code === 'WORKER_UNCONFIRMED').map(({ message }) => message),
+      merged.warnings.filter(({ code }) => code === 'WORKER_UNCONFIRMED').map(({ message }) => message),
       ['asked again at 1', 'asked again at 2'],
     );
   });
@@ -110,19 +117,25 @@ describe('a pull after an exit rollback from an untrusted release', () => {
 
   it('keeps the alarm when workers refused the exit rollback, and reports their refusal', () => {
     const stuck = exit({ outcome: 'rolled-back', changed: false, generation: 2, problems: [unreached] });
-    const said = afterExit(alarmed(), stuck);
-    assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['degraded', 4, 2, false]);
-    assert.deepEqual([said.problems, said.warnings], [[alarm], [unreached]]);
+    const merged = afterExit(alarmed(), stuck);
+    assert.deepEqual(
+      [merged.outcome, merged.exitCode, merged.generation, merged.changed],
+      ['degraded', 4, 2, false],
+    );
+    assert.deepEqual([merged.problems, merged.warnings], [[alarm], [unreached]]);
   });
 
   it('names the withdrawn release that it left, and keeps the outcome of the offered replacement', () => {
     const refused: Problem = { ...unreached, code: 'REMEMBERED_REFUSAL' };
     const offered = { ...kept, outcome: 'rejected', toSerial: 3, problem: refused } as const;
     const ended = { bundles: [offered], problems: [refused], outcome: 'rejected', exitCode: 3 } as const;
-    const said = afterExit(alarmed(ended), exit({}, 'ACTIVE_WITHDRAWN'));
-    assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['rejected', 3, 1, true]);
-    assert.deepEqual([said.problems, said.bundles], [[refused], [{ ...offered, activeSerial: 1 }]]);
-    const [warning] = said.warnings;
+    const merged = afterExit(alarmed(ended), exit({}, 'ACTIVE_WITHDRAWN'));
+    assert.deepEqual(
+      [merged.outcome, merged.exitCode, merged.generation, merged.changed],
+      ['rejected', 3, 1, true],
+    );
+    assert.deepEqual([merged.problems, merged.bundles], [[refused], [{ ...offered, activeSerial: 1 }]]);
+    const [warning] = merged.warnings;
     assert.deepEqual([warning?.code, warning?.facts], ['ACTIVE_WITHDRAWN', { generation: 1, left: 2 }]);
     assert.match(warning?.message ?? '', /withdrawn dns 2: generation 1 \(dns 1\) replaced generation 2/);
   });

@@ -46,32 +46,39 @@ describe('a pull that repaired the policy first', () => {
   });
 
   it('is activated, from the generation before the repair, when the cycle changed nothing', () => {
-    const said = afterRepair(result({}), repair);
+    const merged = afterRepair(result({}), repair);
     assert.deepEqual(
-      [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
+      [
+        merged.type,
+        merged.outcome,
+        merged.exitCode,
+        merged.changed,
+        merged.fromGeneration,
+        merged.generation,
+      ],
       ['pull.result', 'activated', 0, true, 2, 3],
     );
-    assert.deepEqual(said.bundles, repair.bundles);
-    assert.deepEqual(said.workers, [worker]);
-    assert.deepEqual(said.warnings, [damaged]);
+    assert.deepEqual(merged.bundles, repair.bundles);
+    assert.deepEqual(merged.workers, [worker]);
+    assert.deepEqual(merged.warnings, [damaged]);
   });
 
   it('is degraded when the repair is, for example because of an unreachable worker', () => {
-    const said = afterRepair(result({}), {
+    const merged = afterRepair(result({}), {
       ...repair,
       outcome: 'degraded',
       confirmed: false,
       problems: [damaged],
     });
-    assert.deepEqual([said.outcome, said.exitCode, said.confirmed], ['degraded', 4, false]);
-    assert.deepEqual(said.problems, [damaged]);
+    assert.deepEqual([merged.outcome, merged.exitCode, merged.confirmed], ['degraded', 4, false]);
+    assert.deepEqual(merged.problems, [damaged]);
   });
 
   it('has the outcome of the cycle when the cycle failed or moved the link', () => {
     const failed = result({ outcome: 'failed', exitCode: 1, confirmed: false, problems: [damaged] });
-    const said = afterRepair(failed, repair);
+    const merged = afterRepair(failed, repair);
     assert.deepEqual(
-      [said.outcome, said.exitCode, said.changed, said.fromGeneration],
+      [merged.outcome, merged.exitCode, merged.changed, merged.fromGeneration],
       ['failed', 1, true, 2],
     );
     const moved = result({ outcome: 'activated', changed: true, generation: 4, workers: [worker] });
@@ -81,8 +88,8 @@ describe('a pull that repaired the policy first', () => {
 
   it('contains only the warnings of a repair that did not move the link', () => {
     const tried = { ...repair, outcome: 'failed', changed: false } as const;
-    const said = afterRepair(result({}), tried);
-    assert.deepEqual([said.outcome, said.changed, said.fromGeneration], ['unchanged', false, 3]);
-    assert.deepEqual(said.warnings, [damaged]);
+    const merged = afterRepair(result({}), tried);
+    assert.deepEqual([merged.outcome, merged.changed, merged.fromGeneration], ['unchanged', false, 3]);
+    assert.deepEqual(merged.warnings, [damaged]);
   });
 });

@@ -60,7 +60,7 @@ describe('the collector', () => {
     const collector = createCollector(finds());
     await collector.collectWhenDue(test.host);
     assert.deepEqual(fs.readdirSync(staging).sort(), [...left, 'c-link', 'lost+found'].sort());
-    assert.deepEqual(collector.report(), { held: [], problems: [] }, 'a cycle would have said it');
+    assert.deepEqual(collector.report(), { held: [], problems: [] }, 'only a cycle reports it');
     fails = false;
     await test.clock.advance(5 * minuteMs);
     await collector.collectWhenDue(test.host);
@@ -104,19 +104,19 @@ describe('the collector', () => {
     const find = finds([holder]);
     const collector = createCollector(find);
     let changes = 0;
-    const look = () =>
+    const collectDue = () =>
       collector.collectWhenDue(test.host, () => {
         changes += 1;
       });
-    await look();
-    await look();
+    await collectDue();
+    await collectDue();
     assert.deepEqual([find.asked(), changes], [1, 1]);
     assert.deepEqual(
       collector.report().held.map(({ generation, pid }) => [generation, pid]),
       [[2, 7]],
     );
     await test.clock.advance(5 * minuteMs);
-    await look();
+    await collectDue();
     assert.deepEqual([find.asked(), changes, listGenerations(test.host.paths)], [2, 1, [2, 3, 4]]);
   });
 
@@ -151,19 +151,19 @@ describe('the collector', () => {
     isFull = true;
     let warnings = 0;
     const log = { ...test.host.log, warn: () => (warnings += 1) };
-    const look = async () => {
+    const collectDue = async () => {
       await collector.collectWhenDue({ ...test.host, log });
       const codes = collector.report().problems.map(({ code }) => code);
       return [codes, listGenerations(test.host.paths).length];
     };
-    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    assert.deepEqual(await collectDue(), [['DISK_FULL'], 4]);
     await test.clock.advance(10_000);
-    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    assert.deepEqual(await collectDue(), [['DISK_FULL'], 4]);
     isFull = false;
     await test.clock.advance(9_000);
-    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    assert.deepEqual(await collectDue(), [['DISK_FULL'], 4]);
     await test.clock.advance(1_000);
-    assert.deepEqual(await look(), [[], 2]);
+    assert.deepEqual(await collectDue(), [[], 2]);
     assert.equal(warnings, 1);
   });
 });

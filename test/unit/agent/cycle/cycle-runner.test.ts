@@ -91,15 +91,15 @@ describe('a cycle runner', () => {
 
   it('reports the steps of the cycle to each waiting client', async () => {
     const { started, runner } = stage();
-    const heard: string[] = [];
+    const received: string[] = [];
     const both = ['a', 'b'].map((name) =>
-      runner.pull({ trigger: 'pull', onEvent: (one) => heard.push(`${name} ${one.type}`) }),
+      runner.pull({ trigger: 'pull', onEvent: (one) => received.push(`${name} ${one.type}`) }),
     );
     await settle();
     started[0]!.options.onEvent({ type: 'step.started', cycle: 'c-1', step: 'refresh' });
     started[0]!.end();
     await Promise.all(both);
-    assert.deepEqual(heard, ['a step.started', 'b step.started']);
+    assert.deepEqual(received, ['a step.started', 'b step.started']);
   });
 
   it('reports when a job begins, reaches a step, and ends, also when it fails', async () => {
@@ -144,17 +144,17 @@ describe('a pull with a client that disconnects before its cycle', () => {
     const { started, runner, pull } = stage();
     const first = pull('poll');
     await settle();
-    const heard: string[] = [];
-    const onEvent = (): void => void heard.push('anna');
+    const received: string[] = [];
+    const onEvent = (): void => void received.push('anna');
     const left = runner.pull({ trigger: 'force', by: 'anna', onEvent, gone });
     const joined = pull('pull', 'ben');
     started[0]!.end();
     await first;
     await settle();
-    const { trigger, by, onEvent: tell } = started[1]!.options;
+    const { trigger, by, onEvent: report } = started[1]!.options;
     assert.deepEqual([trigger, by], ['pull', 'ben']);
-    tell({ type: 'cycle.started', cycle: 'c-2', trigger: 'pull', atMs: 0 });
-    assert.deepEqual(heard, []);
+    report({ type: 'cycle.started', cycle: 'c-2', trigger: 'pull', atMs: 0 });
+    assert.deepEqual(received, []);
     started[1]!.end();
     assert.equal(await joined, 'c-2');
     await left;

@@ -31,8 +31,8 @@ describe('doctor on the processes of workers', () => {
 
   it('names the user of the process that is taken for a worker', () => {
     const facts = { worker: '127.0.0.1:9014', kind: 'found', pid: 812, commandLine: 'fake.py 9014' } as const;
-    assert.deepEqual(judged([{ ...facts, user: 'nobody' }], 'http'), [
-      'ok | ns/127.0.0.1:9014 is process 812 of nobody: fake.py 9014',
+    assert.deepEqual(judged([{ ...facts, user: 'www-data' }], 'http'), [
+      'ok | ns/127.0.0.1:9014 is process 812 of www-data: fake.py 9014',
     ]);
   });
 

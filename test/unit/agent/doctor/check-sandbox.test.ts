@@ -55,7 +55,7 @@ describe('the sandbox', () => {
 
   it('names the user and the user namespace of the test command', () => {
     const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
-    assert.equal(text, 'a test command was confined as nobody, user namespace: yes');
+    assert.equal(text, `a test command was confined as ${on.user}, user namespace: yes`);
   });
 
   it('reports the test of the agent, whatever this user may do', async () => {

@@ -151,6 +151,6 @@ describe('names', () => {
     ['of a host without resolv.conf', { nameservers: [] }],
   ];
   for (const [what, facts] of fine) {
-    it(`${what} are well`, () => assert.equal(judgeNames({ ...loop, ...facts }).state, 'ok'));
+    it(`${what} are ok`, () => assert.equal(judgeNames({ ...loop, ...facts }).state, 'ok'));
   }
 });

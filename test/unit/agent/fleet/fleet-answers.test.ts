@@ -7,7 +7,7 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 const url = new URL('https://fleet.example.net/v1/reports');
-const says = (status: number, body = '{}') => ({ kind: 'answered', status, body }) as const;
+const answered = (status: number, body = '{}') => ({ kind: 'answered', status, body }) as const;
 const hourMs = 3_600_000;
 
 describe('a granted report interval', () => {
@@ -61,7 +61,7 @@ describe('a report after a failed one', () => {
 describe('a response', () => {
   it('becomes the error of its code, otherwise that of its status', () => {
     const is = (code: ErrorCode, status: number, body?: string, asked: 'enrol' | 'report' = 'report') =>
-      throwsCode(code, () => judgeReply(says(status, body), url, asked));
+      throwsCode(code, () => judgeReply(answered(status, body), url, asked));
     is('FLEET_KEY_UNKNOWN', 401);
     is('FLEET_TOKEN_REFUSED', 401, '{}', 'enrol');
     is('FLEET_KEY_RETIRED', 403);
@@ -91,7 +91,10 @@ describe('a response', () => {
       { counter: 1, nonce: 'n'.repeat(201) },
       { counter: Number.MAX_SAFE_INTEGER, nonce: 'n' },
     ])
-      throwsCode('FLEET_ANSWER', () => readChallenge(says(409, JSON.stringify(body)), url));
-    assert.deepEqual(readChallenge(says(409, '{"counter":1,"nonce":"n"}'), url), { counter: 1, nonce: 'n' });
+      throwsCode('FLEET_ANSWER', () => readChallenge(answered(409, JSON.stringify(body)), url));
+    assert.deepEqual(readChallenge(answered(409, '{"counter":1,"nonce":"n"}'), url), {
+      counter: 1,
+      nonce: 'n',
+    });
   });
 });

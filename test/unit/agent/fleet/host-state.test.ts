@@ -1,4 +1,4 @@
-// What a host keeps of its fleet, killed at each of its operations on the disk.
+// The fleet state that a host stores, with a kill at each of its operations on the disk.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -51,14 +51,14 @@ describe('the fleet state of a host', () => {
         const trap = operationTrap();
         trap.arm(index, when);
         assert.throws(() => live(directory, seen, trap), Killed);
-        const said = `${when} ${counting.seen[index]}`;
+        const step = `${when} ${counting.seen[index]}`;
         const state = open(directory);
-        assert.ok(state.nextCounter() > Math.max(0, ...seen.counters), said);
-        if (seen.keys.length > 0) assert.equal(state.key.publicKey, seen.keys[0], said);
+        assert.ok(state.nextCounter() > Math.max(0, ...seen.counters), step);
+        if (seen.keys.length > 0) assert.equal(state.key.publicKey, seen.keys[0], step);
         const kept = state.outcomes().pending.map(({ bundles }) => bundles[0]?.serial);
         assert.ok(
           seen.noted.every((serial) => kept.includes(serial)),
-          said,
+          step,
         );
       }
     }

@@ -1,5 +1,5 @@
-// A status in which every text is planted with a secret, one after the other, gives a report that has none of them. The type of
-// the status decides what is planted: a member that it gains does not compile here until it is planted too.
+// Plants a secret in each text of a status, one after the other: the report contains none of them. The type of
+// the status lists the texts: a new member does not compile here until this test plants a secret in it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -282,11 +282,11 @@ describe('a report', () => {
       groups: [{ ...full.groups[0], group: 'dns', workers: 1, confirmed: 0, min: 1, findings: [] }],
       workers: [{ ...one, group: 'dns', wanted: 4, notified: 4, state: 'notified', ...more }],
     });
-    const told = (more: Partial<StatusReport['workers'][number]>) => states(withWorker(more), cannot)[0];
-    assert.equal(told({}), 'notified');
-    assert.equal(told({ notified: 3 }), 'unconfirmed');
+    const stateWith = (more: Partial<StatusReport['workers'][number]>) => states(withWorker(more), cannot)[0];
+    assert.equal(stateWith({}), 'notified');
+    assert.equal(stateWith({ notified: 3 }), 'unconfirmed');
     for (const state of ['unreachable', 'pending', 'refused'] as const)
-      assert.equal(told({ state }), 'unconfirmed', state);
+      assert.equal(stateWith({ state }), 'unconfirmed', state);
   });
 
   it('reports notified without workers if none is required, and unconfirmed if one is missing', () => {

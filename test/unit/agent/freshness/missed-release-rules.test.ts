@@ -1,4 +1,4 @@
-// Which results of a cycle mean that a host misses the release that is offered, and since when; and what follows as time passes.
+// The cycle results after which a host misses the offered release, the begin of that time, and the states that follow.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { missedAfter } from '../../../../src/agent/freshness/missed-release-rules.js';
@@ -42,7 +42,7 @@ describe('a bundle at the end of a cycle', () => {
     ...(['TARGET_UNKNOWN', 'CHECK_DEFERRED'] as const),
   ];
   for (const code of named)
-    it(`misses nothing with ${code}, which has a name of its own`, () => {
+    it(`misses nothing with ${code}, because the status reports that separately`, () => {
       assert.equal(missedAfter(before, result(code), { atMs }), undefined);
     });
 
@@ -51,12 +51,12 @@ describe('a bundle at the end of a cycle', () => {
     assert.equal(missedAfter(before, result('SERVER_ERROR', { fromSerial: 3 }), { atMs }), undefined);
   });
 
-  it('is unchanged where the cycle was ended by its process', () => {
+  it('is unchanged if the process ended the cycle', () => {
     assert.equal(missedAfter(before, result('INTERRUPTED'), { atMs }), before);
     assert.equal(missedAfter(undefined, result('INTERRUPTED'), { atMs }), undefined);
   });
 
-  it('misses a release whose serial is not known where a delegated role cannot be fetched', () => {
+  it('misses a release of unknown serial if a delegated role cannot be fetched', () => {
     const { toSerial: _, ...unknown } = result('SERVER_ERROR');
     const missed = missedAfter(undefined, unknown, { atMs });
     assert.deepEqual(missed, { sinceMs: atMs, code: 'SERVER_ERROR', url: 'https://a/3' });
@@ -74,7 +74,7 @@ describe('a bundle at the end of a cycle', () => {
     assert.equal(missedAfter(undefined, taken, { atMs, error })?.code, 'DISK_FULL');
   });
 
-  it('begins at the present time where its recorded time is in the future', () => {
+  it('misses its release since now if the recorded time is in the future', () => {
     const future = { ...before, sinceMs: atMs + 1e9 };
     assert.equal(missedAfter(future, result('SERVER_ERROR'), { atMs })?.sinceMs, atMs);
   });
@@ -93,7 +93,7 @@ describe('a missed release', () => {
     assert.deepEqual([state(49, 50), state(50, 50)], ['waiting', 'overdue']);
   });
 
-  it('stays overdue where the clock is set back', () => {
+  it('stays overdue if the clock is set back', () => {
     assert.equal(state(-5000, 200, atMs + 200), 'overdue');
   });
 });

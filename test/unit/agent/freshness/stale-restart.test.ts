@@ -85,7 +85,7 @@ describe('policy that is fresh again', () => {
     assert.deepEqual(it.lines(), ['stop', 'start', 'stop', 'start']);
   });
 
-  it('does not run the other command where the first one never succeeded', async () => {
+  it('does not run the other command if the first one never succeeded', async () => {
     using it = site((out) => ({ onStale: shell('exit 1'), onFresh: shell(`echo start >> ${out}`) }));
     await growOld(it);
     await it.check();
@@ -97,7 +97,7 @@ describe('policy that is fresh again', () => {
   it('continues to try the other command across a restart and new failures of the server', async () => {
     using it = site((out) => ({
       ...stop(out),
-      onFresh: shell(`echo try >> ${out}; test -e ${out}.mended`),
+      onFresh: shell(`echo try >> ${out}; test -e ${out}.fixed`),
     }));
     await growOld(it);
     await it.check();
@@ -111,7 +111,7 @@ describe('policy that is fresh again', () => {
     assert.equal(it.freshness().overdueSinceMs, undefined);
   });
 
-  it('is also the effect of a configuration without the limit', async () => {
+  it('also results from a configuration without the limit', async () => {
     using it = site(stop);
     await growOld(it);
     await it.check();

@@ -1,5 +1,5 @@
-// Policy older than `maxStale`: the command of the operator is run once a period and boot, again until it succeeds, and
-// nothing but a verified answer ends the period.
+// Policy older than `maxStale`: the agent runs the command of the operator once for each period and boot, and repeats it
+// until it succeeds. Only a verified answer ends the period.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -51,7 +51,7 @@ describe('policy older than maxStale', () => {
     ]);
   });
 
-  it('is an event of the history with the code, and a problem of the status as long as it lasts', async () => {
+  it('is a history event with its code, and a problem of the status until it ends', async () => {
     using it = site(stop);
     await growOld(it);
     await it.check();
@@ -94,7 +94,7 @@ describe('policy older than maxStale', () => {
 
 describe('a command that fails', () => {
   const failing = (out: string): Partial<FreshnessConfig> => ({
-    onStale: shell(`echo try >> ${out}; echo no room; test -e ${out}.mended`),
+    onStale: shell(`echo try >> ${out}; echo disk full; test -e ${out}.fixed`),
   });
 
   it('is run again at growing intervals until it exits with 0', async () => {
@@ -113,7 +113,7 @@ describe('a command that fails', () => {
       [entry?.result.problems.map((one) => one.code), others],
       [['POLICY_STALE', 'STALE_COMMAND_FAILED'], []],
     );
-    assert.match(entry?.reason ?? '', /^onStale: exit 1\nno room$/);
+    assert.match(entry?.reason ?? '', /^onStale: exit 1\ndisk full$/);
   });
 
   it('is tried at once after a restart, and not after a success', async () => {
@@ -127,7 +127,7 @@ describe('a command that fails', () => {
     assert.equal(it.test.reopen().ledger.read().stale?.ranBootId, undefined);
   });
 
-  it('has its output cut', async () => {
+  it('has bounded output', async () => {
     using it = site(() => ({ onStale: shell('yes | head -c 100000; exit 3') }));
     await growOld(it);
     await it.check();

@@ -1,4 +1,4 @@
-// Collection: which generations, trees and kept releases it keeps, what it removes, and what a crash in it leaves.
+// Collection: the generations, trees and releases that it retains, those that it removes, and the state after a crash in it.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -106,7 +106,7 @@ describe('collection', () => {
   });
 
   const places: Readonly<Record<string, (path: string) => void>> = {
-    'a file': (path) => fs.writeFileSync(path, 'in the way'),
+    'a file': (path) => fs.writeFileSync(path, 'obstacle'),
     'a link to nowhere': (path) => fs.symlinkSync('/nowhere/at/all', path),
     'a link to itself': (path) => fs.symlinkSync(path, path),
     'a FIFO': (path) => void execFileSync('mkfifo', [path]),
@@ -124,7 +124,7 @@ describe('collection', () => {
       assert.deepEqual(
         listGenerations(paths),
         [2, 4, 5],
-        'when it was left is not known: its grace begins now',
+        'the end of its use is unknown, so its grace period begins now',
       );
       await collect(later(later(test.host)));
       assert.deepEqual(listGenerations(paths), [4, 5]);
@@ -137,7 +137,7 @@ describe('collection', () => {
     const { paths } = test.host;
     for (const harmed of [join(paths.generations, '4'), join(paths.generations, '5', 'access')]) {
       fs.rmSync(harmed, { recursive: true });
-      fs.writeFileSync(harmed, 'in the way');
+      fs.writeFileSync(harmed, 'obstacle');
     }
     await collect(later(test.host));
     assert.deepEqual(listGenerations(paths), [4, 5]);
@@ -150,7 +150,7 @@ describe('collection', () => {
     const { paths, ledger } = test.host;
     const harmed = join(paths.generations, '5');
     fs.rmSync(harmed, { recursive: true });
-    fs.writeFileSync(harmed, 'in the way');
+    fs.writeFileSync(harmed, 'obstacle');
     setLedger(ledger, { links: {} });
     await rejectsCode('STATE_DAMAGED', collect(later(test.host)));
     assert.deepEqual(serialsIn(join(paths.bundles, 'access')), [1, 2, 3, 4, 5]);
@@ -256,7 +256,7 @@ describe('collection', () => {
 });
 
 describe('a killed collection', () => {
-  /** A dead process does nothing any more. */
+  /** The error of a simulated kill. Every later operation throws it too. */
   class Killed extends Error {}
 
   it('is completed by a start and the next collection, whichever operation did not run', async () => {

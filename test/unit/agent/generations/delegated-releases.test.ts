@@ -43,7 +43,7 @@ async function publishByTeam(test: TestHost, serial: number): Promise<void> {
   bump(test);
 }
 
-/** The team's role, one version on. */
+/** The next version of the role of the team. */
 function bump(test: TestHost): void {
   test.repository.signedOf('team/dns').version += 1;
   test.repository.publish();
@@ -86,7 +86,7 @@ describe('a release that a delegated role lists', () => {
     }
     const [team] = fs.readdirSync(`${paths.archives}/dns-edge`);
     const teamDirectory = releasePath(paths, 'dns-edge', team!);
-    // Too large for the memory, and not needed.
+    // This file exceeds the memory limit, and the test does not need it.
     fs.truncateSync(`${teamDirectory}/delegated-1.json`, 2 ** 34);
     assert.ok(readLastVoucher(paths, 'dns-edge', team!).length > 0);
     fs.truncateSync(`${teamDirectory}/delegated-2.json`, 2 ** 34);

@@ -30,7 +30,7 @@ describe('a generation without a record in the ledger', () => {
     ['to what is no tree', 'zones', '../../bundles/zones/tree'],
     ['to another place', 'zones', `/bundles/zones/${tree}`],
   ] as const) {
-    it(`has a link too many where there is one ${what}`, async () => {
+    it(`has an unexpected link if there is one ${what}`, async () => {
       using test = await withRelease();
       setLedger(test.host.ledger, { links: undefined });
       fs.symlinkSync(text, join(linksOf(test), name));

@@ -1,4 +1,4 @@
-// The files that a release is made anew from, and the list of them: written, read back, and refused where it is another's.
+// The retained copy of a release, and the list of its files: written, read, and refused if it belongs to another release.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -32,7 +32,7 @@ function copyIn(dir: TempDir, deltas = ['b', 'c']): KeptCopy {
   };
 }
 
-/** As the record of a release has it. */
+/** The copy in the form of a release record. */
 const own = (dir: TempDir, tree: string): KeptCopy => ({
   ...copyIn(dir, []),
   archive: file(dir, 'own', tree),

@@ -69,7 +69,7 @@ describe('a verified manifest', () => {
     using host = await active();
     const right = fs.readFileSync(host.path);
     const wrong = turned(Buffer.from(right));
-    // Who changes a file can set this time back; the one of the change is the kernel's.
+    // A process can set the modification time back, but only the kernel sets the change time.
     const setTime = (): void => fs.utimesSync(host.path, 1e9, 1e9);
     const changes = [
       () => fs.writeFileSync(host.path, wrong),
@@ -101,7 +101,7 @@ describe('a verified manifest', () => {
     const rows = host.open();
     const real = createRequire(import.meta.url)('node:fs') as typeof fs;
     const read = real.readSync as (...args: unknown[]) => number;
-    // As a disk does that gives other bytes than it was given.
+    // Simulates a disk that returns other bytes than were written.
     t.mock.method(real, 'readSync', (...args: unknown[]) => {
       const count = read(...args);
       const [, chunk] = args as [number, Buffer];

@@ -1,4 +1,4 @@
-// A record on the disk that differs from what was signed: the release is not made again by it.
+// A record on the disk that differs from the signed target: no repair of the release uses it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

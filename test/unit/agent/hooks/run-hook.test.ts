@@ -112,7 +112,7 @@ describe('runHook', () => {
     assert.equal(text.length, 65_536 + '\n[more output omitted]'.length);
   });
 
-  it('judges every way to end', async () => {
+  it('returns a verdict for each kind of end', async () => {
     const kindOf = async (script: string): Promise<string> =>
       (await run({ run: shell(script) })).verdict.kind;
     assert.equal(await kindOf('exit 40'), 'warned');

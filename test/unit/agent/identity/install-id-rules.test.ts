@@ -26,16 +26,16 @@ describe('the id of an installation', () => {
   });
 
   for (const name of markNames)
-    it(`is another one where ${name} is`, () => {
+    it(`changes with ${name}`, () => {
       const verdict = judge(made(), { ...machine, [name]: 'other' });
       assert.deepEqual([verdict.kind, verdict.next.id], ['new', second]);
       assert.deepEqual('changed' in verdict && verdict.changed, [name]);
-      // The clone is itself from then on.
+      // The clone keeps its new id from then on.
       assert.equal(judge(verdict.next, { ...machine, [name]: 'other' }).kind, 'keep');
       assert.equal(judge(verdict.next, machine).kind, 'new');
     });
 
-  it('is kept where a mark cannot be read, and compared when it can be again', () => {
+  it('is kept while a mark cannot be read, and compared when the mark can be read again', () => {
     const known = made();
     for (const name of markNames) {
       const { [name]: _, ...rest } = machine;
@@ -56,7 +56,7 @@ describe('the id of an installation', () => {
     assert.equal(judge(next, { productUuid: 'uuid-2' }).kind, 'new');
   });
 
-  it('removes the marks of the machine before', () => {
+  it('removes the marks of the previous machine', () => {
     const { next } = judge(made(), { machineId: 'other' });
     assert.deepEqual(Object.keys(next.marks), ['machineId']);
   });

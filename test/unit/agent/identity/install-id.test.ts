@@ -45,7 +45,7 @@ describe('the install id of a host', () => {
     assert.equal(text(dir).includes(machine.machineId ?? ''), false);
   });
 
-  it('is a new one in a clone of its image, and stays that one', () => {
+  it('changes once in a clone of the image of the host', () => {
     using dir = tempDir();
     using clone = tempDir();
     const { id } = open(dir);
@@ -82,7 +82,7 @@ describe('the install id of a host', () => {
     ],
   ];
   for (const [name, damage] of damages)
-    it(`is made anew where the file ${name}, which is kept aside`, () => {
+    it(`is created again if its file ${name}, and the file is set aside`, () => {
       using dir = tempDir();
       const { id } = open(dir);
       damage(dir);
@@ -93,7 +93,7 @@ describe('the install id of a host', () => {
       assert.ok(fs.existsSync(dir.join(`${file}.damaged`)));
     });
 
-  it('is the one that a later version wrote, in every start after a downgrade, and the file stays unchanged', () => {
+  it('is that of a later version at every start after a downgrade, and the file stays unchanged', () => {
     using dir = tempDir();
     const later = `{"writ":2,"id":"${'a'.repeat(32)}","marks":{"chassis":7}}\n`;
     fs.writeFileSync(dir.join(file), later);
@@ -105,7 +105,7 @@ describe('the install id of a host', () => {
     assert.deepEqual(fs.readdirSync(dir.path), [file]);
   });
 
-  it('is of one process where the file of a later version has no known id, and the file stays unchanged', () => {
+  it('lasts for one process if the file of a later version has no known id, and the file stays unchanged', () => {
     for (const named of ['"../x"', '7', `"${'a'.repeat(70_000)}"`]) {
       using dir = tempDir();
       const later = `{"writ":2,"id":${named},"marks":{}}\n`;
@@ -115,7 +115,7 @@ describe('the install id of a host', () => {
     }
   });
 
-  it('is of one process where the disk cannot be written, and the agent starts', () => {
+  it('lasts for one process if the disk cannot be written, and the agent starts', () => {
     using dir = tempDir();
     const full: OperationObserver = {
       before: () => {
@@ -126,12 +126,12 @@ describe('the install id of a host', () => {
     assert.match(id, /^[0-9a-f]{32}$/);
     assert.match(log, /DISK_FULL/);
     assert.equal(fs.existsSync(dir.join(file)), false);
-    // One that is kept is not given up because a mark is new that cannot be noted.
+    // A stored id stays although a new mark cannot be recorded.
     const kept = open(dir).id;
     assert.equal(open(dir, { ...machine, instanceId: 'i-1' }, full).id, kept);
   });
 
-  it('is none, the old one or the new one after a kill before or after each step', () => {
+  it('is absent, old or new after a kill before or after each step', () => {
     for (const before of ['nothing', 'a clone', 'damage'] as const) {
       const prepare = (dir: TempDir): string | undefined => {
         if (before === 'nothing') return undefined;
@@ -141,8 +141,8 @@ describe('the install id of a host', () => {
       };
       using first = tempDir();
       prepare(first);
-      const { seen, ...story } = operationTrap();
-      open(first, machine, story);
+      const { seen, ...observer } = operationTrap();
+      open(first, machine, observer);
       assert.ok(seen.includes('install-id:write') && seen.includes('install-id:rename'), seen.join());
       for (const index of seen.keys()) {
         for (const when of ['before', 'after'] as const) {

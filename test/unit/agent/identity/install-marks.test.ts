@@ -45,7 +45,7 @@ describe('the marks of a machine', () => {
     assert.deepEqual(readInstallMarks(dir.path), marks);
   });
 
-  it('are each left out where they cannot be read or are empty', () => {
+  it('are each omitted if they cannot be read or are empty', () => {
     using dir = machine();
     const { machineId: _, ...rest } = marks;
     for (const text of ['uninitialized\n', '', '\n', 'x'.repeat(2000)]) {
@@ -59,7 +59,7 @@ describe('the marks of a machine', () => {
     assert.deepEqual(readInstallMarks(dir.path), {});
   });
 
-  it('are read where /proc is empty', () => {
+  it('are read if /proc is empty', () => {
     using dir = machine();
     fs.rmSync(dir.join('proc'), { recursive: true });
     assert.deepEqual(readInstallMarks(dir.path), marks);
@@ -70,14 +70,14 @@ describe('the marks of a machine', () => {
     ['Podman', (dir) => put(dir, 'run/.containerenv', '')],
     ['systemd-nspawn or LXC', (dir) => put(dir, 'run/systemd/container', 'lxc\n')],
     [
-      'whoever gave it processes of its own',
+      'an unknown runtime, with its own pid namespace',
       (dir) => {
         fs.rmSync(dir.join('proc/self/ns/pid'));
         link(dir, 'proc/self/ns/pid', 'pid:[4026532201]');
       },
     ],
     [
-      'whoever gave it another root than the first process has',
+      'an unknown runtime, with another root than that of process 1',
       (dir) => {
         fs.rmSync(dir.join('proc/1/root'));
         link(dir, 'proc/1/root', '/');
@@ -91,7 +91,7 @@ describe('the marks of a machine', () => {
       assert.deepEqual(readInstallMarks(dir.path), {});
     });
 
-  it('of this machine are read without an error, wherever this runs', () => {
+  it('of this machine are read without an error', () => {
     assert.ok(Object.keys(thisMachine.readMarks()).length <= 3);
   });
 });

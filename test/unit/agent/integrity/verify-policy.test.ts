@@ -1,4 +1,4 @@
-// `writ verify` over the backups: what it says in the end is what it has read in the end.
+// `writ verify` of the backups: its final report has the state that its last scan found.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -35,14 +35,14 @@ function verify({ host }: TestHost, repair: 'yes' | 'no'): Promise<VerifyResult>
 const roles = ({ generations }: VerifyResult): unknown[] =>
   generations.map(({ generation, role, damage }) => [generation, role, damage.length]);
 
-/** Path of what is kept of release 1, the oldest. */
+/** @returns the path of a retained file of release 1, the oldest */
 function kept({ host }: TestHost, name: string): string {
   const directory = join(host.paths.archives, 'access');
   const [release = ''] = fs.readdirSync(directory).sort();
   return join(directory, release, name);
 }
 
-/** A repair of the backup ends with what was found, and gives nothing up. */
+/** Asserts that a repair of the backup changes nothing, and reports the damage. */
 async function staysDamaged(test: TestHost): Promise<void> {
   const result = await verify(test, 'yes');
   assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
@@ -95,7 +95,7 @@ describe('a damaged backup', () => {
     assert.equal((await verify(test, 'no')).outcome, 'intact');
   });
 
-  it('with an edited tree is made again, and the ledger names the new tree', async () => {
+  it('with an edited tree is repaired as a new tree, which the ledger names', async () => {
     using test = await twoGenerations();
     const { host } = test;
     fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
@@ -125,7 +125,7 @@ describe('a damaged backup', () => {
     assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['intact', 0, undefined]);
   });
 
-  it('is removed also where it is the last known good one', async () => {
+  it('is removed also if it is the last known good generation', async () => {
     using test = await twoGenerations();
     const { host } = test;
     setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
@@ -150,7 +150,7 @@ describe('a damaged backup', () => {
     await staysDamaged(test);
   });
 
-  it('that a rollback can restore is kept, also where its archive cannot be downloaded again', async () => {
+  it('that a rollback can restore is kept, also if its archive cannot be downloaded again', async () => {
     using test = await twoGenerations();
     fs.rmSync(kept(test, 'archive.tar.br'));
     for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
@@ -158,7 +158,7 @@ describe('a damaged backup', () => {
     await staysDamaged(test);
   });
 
-  it('with a removed link is made again, also where its tree is intact', async () => {
+  it('with a removed link is repaired, also if its tree is intact', async () => {
     using test = await twoGenerations();
     fs.rmSync(join(test.host.paths.generations, '1/access'));
     const result = await verify(test, 'yes');
@@ -171,7 +171,7 @@ describe('a damaged backup', () => {
     assert.equal(fs.readFileSync(link, 'utf8'), 'version: 1\n');
   });
 
-  it('that is the last known good one is recorded as that again', async () => {
+  it('that is the last known good generation is recorded as that again', async () => {
     using test = await twoGenerations();
     const { host } = test;
     setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
@@ -186,7 +186,7 @@ describe('a damaged backup', () => {
 });
 
 describe('an active release without a trusted signature', () => {
-  it('is reported as damaged, also where each byte has the signed digest', async () => {
+  it('is reported as damaged, although each byte has the signed digest', async () => {
     using test = await twoGenerations();
     test.repository.rotate('targets');
     test.repository.targets.targets = {};

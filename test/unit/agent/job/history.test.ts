@@ -30,7 +30,7 @@ describe('the history', () => {
     assert.deepEqual(readHistory(pathsIn(dir), { limit: 5 }), []);
   });
 
-  it('is read newest first, at most as many as asked for, or one cycle by its id', () => {
+  it('is read newest first, up to the requested number, or one cycle by its id', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     for (const cycle of ['c-1', 'c-2', 'c-3']) appendHistory(paths, durable, entry(cycle));
@@ -51,7 +51,7 @@ describe('the history', () => {
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-3', 'c-1']);
   });
 
-  it('leaves out lines that are not entries', () => {
+  it('omits lines that are not entries', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     fs.writeFileSync(paths.history, 'text\n{}\n{"type":"history.entry"}\n[1]\n');
@@ -59,13 +59,13 @@ describe('the history', () => {
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
   });
 
-  it('that is a FIFO, a directory or a link is kept under another name, and begins again without a wait', () => {
-    const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+  it('that is a FIFO, a directory or a link is set aside, and begins again without a wait', () => {
+    const obstacles: Readonly<Record<string, (path: string) => void>> = {
       fifo: (path) => execFileSync('mkfifo', [path]),
       directory: (path) => fs.mkdirSync(path),
       link: (path) => fs.symlinkSync('/etc/hostname', path),
     };
-    for (const put of Object.values(inTheWay)) {
+    for (const put of Object.values(obstacles)) {
       using dir = tempDir();
       const paths = pathsIn(dir);
       put(paths.history);
@@ -140,7 +140,7 @@ describe('a recorder', () => {
     assert.deepEqual(record([[named('c-1')], [named('c-2')]]), ['c-1', 'c-2']);
   });
 
-  it('writes each try that moved the link to the release and back, and not the polls between them', () => {
+  it('writes each attempt that swapped and restored, and not the polls between them', () => {
     using test = testHost();
     const recorder = createRecorder();
     const swap = { step: 'swap', text: 'generation 1 -> 2', durationMs: 1 };
@@ -165,16 +165,16 @@ describe('a recorder', () => {
     assert.equal(readHistory(test.host.paths, { limit: 1, cycle: 'c-2' }).length, 1);
   });
 
-  it('writes a line about the repair where the history was not a regular file', () => {
+  it('writes a line about the repair if the history was not a regular file', () => {
     using test = testHost();
     const { history } = test.host.paths;
     execFileSync('mkfifo', [history]);
     createRecorder().record(test.host, { result: cycleResult('activated', { cycle: 'c-1' }), progress }, {});
-    const said = readHistory(test.host.paths, { limit: 10 }).map(({ result }) => {
+    const reported = readHistory(test.host.paths, { limit: 10 }).map(({ result }) => {
       const warnings = result.warnings.map(({ code, facts }) => [code, facts['kept']]);
       return [result.trigger, result.outcome, warnings];
     });
-    assert.deepEqual(said, [
+    assert.deepEqual(reported, [
       ['recovery', 'unchanged', [['STATE_REBUILT', `${history}.damaged`]]],
       ['pull', 'activated', []],
     ]);

@@ -6,7 +6,7 @@ import { fakeClock } from '../../../kit/clock/fake-clock.js';
 describe('the progress of a cycle', () => {
   const open = () => startCycleProgress({ cycle: 'c-1', trigger: 'pull', clock: fakeClock() });
 
-  it('counts the received bytes, also where a download begins again', () => {
+  it('counts the received bytes, also if a download begins again', () => {
     const progress = open();
     for (const doneBytes of [40, 100, 30, 100]) progress.reportBytes('fetch', doneBytes, 100);
     assert.equal(progress.fetchedBytes(), 200);
@@ -24,7 +24,7 @@ describe('the progress of a cycle', () => {
     }
   });
 
-  it('counts nothing where a resumed download ends before its first byte, once or again', () => {
+  it('counts nothing if a resumed download ends before its first byte, once or repeatedly', () => {
     const progress = open();
     progress.resumes(60);
     assert.equal(progress.fetchedBytes(), 0);

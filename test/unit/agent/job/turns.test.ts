@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Work } from '../../../../src/agent/job/exclusive.js';
 import { createTurns } from '../../../../src/agent/job/turns.js';
 
-/** Turns, a cycle that waits without its turn until the test says so, and what ran in which order. */
+/** Turns with a cycle that waits for the network until `answer` is called; `order` lists the jobs as they ran. */
 function scene() {
   const works: Work[] = [];
   const order: string[] = [];
@@ -34,7 +34,7 @@ describe('turns', () => {
     await turns.runShort(job('rollback'));
     let end = (): void => undefined;
     const long = turns.runShort(async () => {
-      order.push('look begins');
+      order.push('short job begins');
       await new Promise<void>((resolve) => {
         end = resolve;
       });
@@ -43,7 +43,7 @@ describe('turns', () => {
     await passTicks();
     answer();
     await passTicks();
-    assert.deepEqual(order, ['select', 'rollback', 'look begins']);
+    assert.deepEqual(order, ['select', 'rollback', 'short job begins']);
     end();
     await Promise.all([long, cycle]);
     assert.deepEqual(order.slice(3), ['look ends', 'swap']);
@@ -60,7 +60,7 @@ describe('turns', () => {
     assert.deepEqual(order, ['select', 'swap', 'second cycle', 'reload']);
   });
 
-  it('are not given to a job that never runs beside a cycle, which is left out', async () => {
+  it('are not given to a job that never runs beside a cycle, and that job is skipped', async () => {
     const { order, turns, answer, cycle, job } = scene();
     await turns.runUnlessCycle(job('collection'));
     answer();

@@ -9,7 +9,7 @@ const nowMs = 1_000_000;
 
 function decide(
   workers: Readonly<Record<string, Partial<WorkerLedger>>>,
-  { probe, previous, ...options }: Partial<ActionOptions> & { probe?: 'yes'; previous?: number } = {},
+  { hasProbe, previous, ...options }: Partial<ActionOptions> & { hasProbe?: true; previous?: number } = {},
 ): string[] {
   const entry: WorkerLedger = { wanted: 2, state: 'pending', text: '', atMs: 1 };
   const group: WorkerGroup = {
@@ -18,7 +18,7 @@ function decide(
       uses: ['access'],
       confirm: 'warn',
       when: [],
-      ...(probe === undefined ? {} : { probe: { run: ['true'], timeoutMs: 1 } }),
+      ...(hasProbe !== true ? {} : { probe: { run: ['true'], timeoutMs: 1 } }),
     } as WorkerGroup['config'],
   };
   const known = Object.entries(workers).map(([name, one]) => [`app/${name}`, { ...entry, ...one }]);
@@ -85,15 +85,15 @@ describe('the next action for a worker', () => {
   it('runs the probe first, once, in a group in which no worker has confirmed the generation', () => {
     const probed = 'probe, for it may already use the generation';
     const two = { a: appeared, b: { state: 'unreachable' } } as const;
-    assert.deepEqual(decide(two, { probe: 'yes' }), [`app/a: ${probed}`, `app/b: ${probed}`]);
-    assert.deepEqual(decide({ a: appeared }, { probe: 'yes', isAfterProbes: true }), [
+    assert.deepEqual(decide(two, { hasProbe: true }), [`app/a: ${probed}`, `app/b: ${probed}`]);
+    assert.deepEqual(decide({ a: appeared }, { hasProbe: true, isAfterProbes: true }), [
       'app/a: notify, for it has not accepted the generation',
     ]);
   });
 
   it('runs no probe if another worker could answer it, after an incomplete move, or before the backoff of all is over', () => {
     const kinds = (workers: Parameters<typeof decide>[0]): (string | undefined)[] =>
-      decide(workers, { probe: 'yes' }).map((one) => /: (\w+)/.exec(one)?.[1]);
+      decide(workers, { hasProbe: true }).map((one) => /: (\w+)/.exec(one)?.[1]);
     assert.deepEqual(kinds({ a: appeared, b: { state: 'confirmed' } }), ['notify', 'nothing']);
     assert.deepEqual(kinds({ a: appeared, b: {} }), ['notify', 'notify']);
     assert.deepEqual(kinds({ a: appeared, b: later }), ['notify', 'nothing']);

@@ -50,16 +50,16 @@ describe('the ledger of workers', () => {
     const { ledger, groups } = test.host;
     const want = (generation: number, verb: 'reset' | 'restart') =>
       ledger.write(withWantedGeneration(ledger.read(), groups, { generation, nowMs: 9, verbOf: () => verb }));
-    const owed = () => ledger.read().workers['app/a']?.owed;
+    const pendingAction = () => ledger.read().workers['app/a']?.owed;
     noteWorkers(test.host, [result(1, 'confirmed')]);
     want(2, 'restart');
     want(3, 'reset');
     noteWorkers(test.host, [result(3, 'unreachable')]);
-    assert.equal(owed(), 'restart');
+    assert.equal(pendingAction(), 'restart');
     noteWorkers(test.host, [result(3, 'notified')]);
-    assert.equal(owed(), undefined);
+    assert.equal(pendingAction(), undefined);
     want(4, 'reset');
-    assert.equal(owed(), undefined);
+    assert.equal(pendingAction(), undefined);
   });
 
   it('keeps the time since which a state holds, and limits the text of an answer', () => {

@@ -19,7 +19,7 @@ function partial(name: string, ageMs: number, sizeBytes = 10): FoundPartial {
 describe('a partial', () => {
   const ours: PartialFacts = { mode: 0o100600, nlink: 1, uid: 7, size: 5, isFile: () => true };
 
-  it('is continued where only this user can have written it', () => {
+  it('is continued if only this user can have written it', () => {
     assert.equal(isOwnPartial(ours, 7), true);
   });
 
@@ -47,7 +47,7 @@ describe('partials', () => {
     assert.deepEqual(drop([partial('a', dayMs - 1), partial('b', dayMs)]), ['b']);
   });
 
-  it('with a time in the future are removed, because they would be kept for ever', () => {
+  it('with a time in the future are removed, because they would never expire', () => {
     assert.deepEqual(drop([partial('a', -1000), partial('b', -dayMs)]), ['b']);
   });
 

@@ -32,7 +32,7 @@ function hostIn(dir: TempDir, atMs = nowMs): PartialsHost {
   return { paths, durable: createDurableFs(), clock, log: silentLog(), config };
 }
 
-/** Leaves the first bytes, as a run that was cut. */
+/** Writes the first bytes, as an interrupted run does. */
 function leave(host: PartialsHost, bytes: number, seen?: { location: string; etag: string }): void {
   const partial = openPartial(host, file);
   if (seen !== undefined) partial.note(seen);
@@ -63,12 +63,12 @@ describe('a partial', () => {
     fs.closeSync(again.descriptor);
   });
 
-  it('has no version where the note is damaged, or where another mirror named none', () => {
+  it('has no version if its note is damaged, or if another mirror named none', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     const note = join(host.paths.partials, `${hex}.json`);
     const damages = [() => fs.writeFileSync(note, '{"location":7}'), () => fs.truncateSync(note, 9)];
-    // The file behind this link is a note without a fault.
+    // The target of this link is a valid note.
     const link = (): void => {
       fs.renameSync(note, dir.join('note'));
       fs.symlinkSync(dir.join('note'), note);
@@ -85,7 +85,7 @@ describe('a partial', () => {
     }
   });
 
-  it('is written and continued where its note is a directory', () => {
+  it('is written and continued if its note is a directory', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -98,7 +98,7 @@ describe('a partial', () => {
     assert.equal(fs.lstatSync(note).isFile(), true);
   });
 
-  it('gets a second name and no note when it is complete, and is removed once it is kept under that name', () => {
+  it('that is complete gets a second name and no note, and is removed once the second name is in use', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5, seen);
@@ -113,7 +113,7 @@ describe('a partial', () => {
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
-  it('that is complete stays for a day where its unused second name was removed', () => {
+  it('that is complete stays for a day if its unused second name was removed', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, whole.length);
@@ -136,7 +136,7 @@ describe('a partial', () => {
   });
 
   const stranger = 54_321;
-  const secret = 'of somebody else';
+  const secret = 'of another user';
   const put: Readonly<Record<string, (path: string, victim: string) => void>> = {
     'a link': (path, victim) => fs.symlinkSync(victim, path),
     'a second name of a file': (path, victim) => fs.linkSync(victim, path),
@@ -153,7 +153,7 @@ describe('a partial', () => {
     },
   };
   for (const [what, make] of Object.entries(put)) {
-    it(`is begun anew where ${what} lies in its place, which is not written into`, () => {
+    it(`begins again if ${what} is at its path, without a write into that file`, () => {
       using dir = tempDir();
       const host = hostIn(dir);
       fs.writeFileSync(dir.join('victim'), secret, { mode: 0o600 });
@@ -170,7 +170,7 @@ describe('a partial', () => {
 });
 
 describe('partials on the disk', () => {
-  it('stay for a day by the clock of the host, with their notes', () => {
+  it('stay with their notes for a day by the clock of the host', () => {
     using dir = tempDir();
     const seen = { location: 'https://a/', etag: '"v1"' };
     leave(hostIn(dir), 5, seen);
@@ -181,7 +181,7 @@ describe('partials on the disk', () => {
     assert.deepEqual(fs.readdirSync(almost.paths.partials), []);
   });
 
-  it('are kept without other files beside them: half a note, a foreign file, a note without its partial', () => {
+  it('are kept, but not half a note, a foreign file, or a note without its partial download', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5);
@@ -211,13 +211,13 @@ describe('partials on the disk', () => {
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
-  it('are none where their directory was removed, or is not a directory', () => {
+  it('are absent if their directory was removed or is not a directory', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     fs.rmdirSync(host.paths.partials);
     sweepPartials(host);
-    fs.writeFileSync(host.paths.partials, 'in the way');
+    fs.writeFileSync(host.paths.partials, 'obstacle');
     sweepPartials(host);
-    assert.equal(fs.readFileSync(host.paths.partials, 'utf8'), 'in the way');
+    assert.equal(fs.readFileSync(host.paths.partials, 'utf8'), 'obstacle');
   });
 });

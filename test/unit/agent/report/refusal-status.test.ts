@@ -78,7 +78,7 @@ describe('a refusal', () => {
   });
 });
 
-describe('a refusal that a person has forgotten', () => {
+describe('a refusal that an operator removed', () => {
   const anna = { by: 'anna' };
 
   it('is tried again at the next pull, and recorded in the history with the operator', async () => {

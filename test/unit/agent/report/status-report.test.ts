@@ -36,8 +36,8 @@ describe('the status of a host', () => {
     const scrub = recordEmptyScan(undefined, test.clock.nowMs());
     setLedger(test.host.ledger, { scrub });
     assert.equal(statusReport(test.host, facts).scrub, undefined);
-    const looked = recordScan(scrub, { atMs: test.clock.nowMs(), damage: [], repair: 'none' });
-    setLedger(test.host.ledger, { scrub: looked });
+    const scanned = recordScan(scrub, { atMs: test.clock.nowMs(), damage: [], repair: 'none' });
+    setLedger(test.host.ledger, { scrub: scanned });
     assert.equal(statusReport(test.host, facts).scrub?.counts.looks, 1);
   });
 

@@ -21,14 +21,14 @@ function wasNotified(entry: Partial<WorkerLedger>): boolean {
 }
 
 describe('the end of a process', () => {
-  it('is that of a notified one where the process that answered is the known one, or is unknown', () => {
+  it('counts as that of a notified process if the known process answered, or the answering process is unknown', () => {
     assert.equal(wasNotified({ process: 'b:100', notifiedAtMs: 5 }), true);
     assert.equal(wasNotified({ process: 'b:', notifiedAtMs: 5 }), true);
     assert.equal(wasNotified({ process: 'b:100' }), false, 'not notified yet');
     assert.equal(wasNotified({ process: 'b:100', notifiedAtMs: 5, replacedAtMs: 6 }), true, 'made by it');
   });
 
-  it('is that of a notified one where the entry of its successor has that', () => {
+  it('counts as that of a notified process if the entry of its successor records that', () => {
     assert.equal(wasNotified({ process: 'b:101', followsNotified: true }), true);
     assert.equal(wasNotified({ process: 'b:101', notifiedAtMs: 9 }), false);
   });

@@ -9,7 +9,7 @@ import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
 describe('observeRuns', () => {
-  it('reads the start of a process from its name only where the kernel agrees', async () => {
+  it('takes the start of a process from its name only if the kernel confirms it', async () => {
     const { startTicks = 0 } = findProcess(pid) ?? {};
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
@@ -38,7 +38,7 @@ describe('observeRuns', () => {
     assert.equal(restarted.observedWorkers.size, 0, 'a worker that the ledger has forgotten');
   });
 
-  it('notes the end of the known process where its driver finds none and no dead worker', async () => {
+  it('records the end of the known process if its driver finds no process and no dead worker', async () => {
     const driver = Object.assign(scriptedDriver({ a: confirms }), { liveness: async () => 'alive' as const });
     using test = testHost({ groups: { app: { driver } } });
     await test.publish('access', { f: '1' }, { serial: 1 });
@@ -54,7 +54,7 @@ describe('observeRuns', () => {
     assert.equal(await endedOf('1764000000000.1'), undefined, 'a connection');
   });
 
-  it('does not wait for the answer of a driver whether a worker is dead where its process has ended', async () => {
+  it('records the end of a process without the liveness check of the driver', async () => {
     let questions = 0;
     const liveness = async () => {
       questions += 1;

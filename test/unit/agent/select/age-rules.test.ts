@@ -45,11 +45,11 @@ function codeOf(verdict: AgeVerdict): string {
 }
 
 describe('judgeAge', () => {
-  it('takes the first release of a host', () => {
+  it('accepts the first release of a host', () => {
     assert.equal(codeOf(judge(release(1))), 'new');
   });
 
-  it('takes a higher serial', () => {
+  it('accepts a higher serial', () => {
     assert.equal(codeOf(judge(release(8), { highest: known(7), active: known(7), accepted: [6, 7] })), 'new');
   });
 
@@ -57,12 +57,12 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(release(7), { highest: known(7, 'a'), active: known(7, 'a') })), 'current');
   });
 
-  it('finds the active release current although a higher one was accepted and replaced again', () => {
+  it('finds the active release current although a higher one was accepted before', () => {
     const facts = { highest: known(8), active: known(7, 'a'), accepted: [7, 8] };
     assert.equal(codeOf(judge(release(7), facts)), 'current');
   });
 
-  it('takes the highest accepted release again after something else became active', () => {
+  it('accepts the highest accepted release again after another one became active', () => {
     const facts = { highest: known(8, 'a'), active: known(7), accepted: [7, 8] };
     assert.equal(codeOf(judge(release(8), facts)), 'new');
   });
@@ -74,16 +74,16 @@ describe('judgeAge', () => {
     assert.equal(verdict.facts['actual'], 6);
   });
 
-  it('refuses a serial below the active one also where the ledger is empty', () => {
+  it('refuses a serial below the active one also if the ledger is empty', () => {
     assert.equal(codeOf(judge(release(6), { active: known(7) })), 'SERIAL_ROLLBACK');
   });
 
-  it('takes a lower serial when all accepted above it are withdrawn', () => {
+  it('accepts a lower serial when all accepted serials above it are withdrawn', () => {
     const offered = release(5, { withdrawn: [6, 7] });
     assert.equal(codeOf(judge(offered, { highest: known(7), active: known(7), accepted: [5, 6, 7] })), 'new');
   });
 
-  it('refuses a lower serial when one accepted above it is not withdrawn', () => {
+  it('refuses a lower serial when an accepted serial above it is not withdrawn', () => {
     const facts = { highest: known(7), active: known(7), accepted: [5, 6, 7] };
     assert.equal(codeOf(judge(release(5, { withdrawn: [7] }), facts)), 'SERIAL_ROLLBACK');
     assert.equal(codeOf(judge(release(5, { withdrawn: [6] }), facts)), 'SERIAL_ROLLBACK');
@@ -104,11 +104,11 @@ describe('judgeAge', () => {
     assert.equal(codeOf(judge(offered, { active: known(7), channelChanged: true })), 'SERIAL_REUSED');
   });
 
-  it('takes a serial below the active one after the channel was changed', () => {
+  it('accepts a serial below the active one after the channel was changed', () => {
     assert.equal(codeOf(judge(release(5), { active: known(9), channelChanged: true })), 'new');
   });
 
-  it('refuses a serial below one that was accepted on the new channel', () => {
+  it('refuses a serial below an accepted serial of the new channel', () => {
     const facts = { active: known(9), highest: known(6), accepted: [6], channelChanged: true };
     assert.equal(codeOf(judge(release(5), facts)), 'SERIAL_ROLLBACK');
   });

@@ -14,7 +14,7 @@ describe('a group with a quiet time', () => {
     assert.equal(waitsUntilMs(rule, times(1100, { changedAtMs: 1090 })), 1190);
   });
 
-  it('waits for four times its quiet time at most, also where changes never end', () => {
+  it('waits for four times its quiet time at most, also if changes never end', () => {
     assert.equal(waitsUntilMs(rule, times(1399, { changedAtMs: 1390 })), 1400);
     assert.equal(waitsUntilMs(rule, times(1400, { changedAtMs: 1399 })), undefined);
   });
@@ -23,13 +23,13 @@ describe('a group with a quiet time', () => {
 describe('a group with a least time between two moves', () => {
   const rule = { minIntervalMs: 500 };
 
-  it('waits until that time is over, and does not wait where it was never moved', () => {
+  it('waits until that time is over, and does not wait before its first move', () => {
     assert.equal(waitsUntilMs(rule, times(1000)), undefined);
     assert.equal(waitsUntilMs(rule, times(1000, { movedAtMs: 900 })), 1400);
     assert.equal(waitsUntilMs(rule, times(1400, { movedAtMs: 900 })), undefined);
   });
 
-  it('waits for the later of both times where it has a quiet time too', () => {
+  it('waits for the later of both times if it has a quiet time too', () => {
     const both = { ...rule, settleMs: 100 };
     assert.equal(waitsUntilMs(both, times(1000, { movedAtMs: 900 })), 1400);
     assert.equal(waitsUntilMs(both, times(1000, { movedAtMs: 400 })), 1100);

@@ -26,7 +26,7 @@ interface World {
   readonly publish: (files?: Files) => Promise<unknown>;
 }
 
-/** Version 1 is active in a group with this pace. */
+/** Version 1 is active in a group with this activation delay. */
 async function world(
   config: Partial<WorkerGroupConfig>,
   more: Partial<TestHostOptions> = {},
@@ -54,15 +54,15 @@ describe('a group with a quiet time', () => {
     const result = await test.pull();
     const untilMs = test.clock.nowMs() + minuteMs;
     assert.deepEqual([result.exitCode, codes(result)], [8, ['ACTIVATION_PACED']]);
-    const { groups, untilMs: said } = result.problems[0]?.facts ?? {};
-    assert.deepEqual([groups, said, result.bundles[0]?.outcome], [['app'], untilMs, 'deferred']);
+    const { groups, untilMs: reportedMs } = result.problems[0]?.facts ?? {};
+    assert.deepEqual([groups, reportedMs, result.bundles[0]?.outcome], [['app'], untilMs, 'deferred']);
     assert.deepEqual([driver.notified, test.read('access/policy.yaml')], [[], '1']);
     await test.clock.advance(minuteMs);
     assert.equal((await test.pull()).outcome, 'activated');
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '2']);
   });
 
-  it('is moved once, to the newest release, where another one comes in the quiet time, which begins again', async () => {
+  it('is moved once, to the newest release, if another one arrives in the quiet time, which begins again', async () => {
     const { test, driver, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     for (const _serial of [2, 3]) {
@@ -76,7 +76,7 @@ describe('a group with a quiet time', () => {
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
-  it('is moved also where changes never end', async () => {
+  it('is moved also if changes never end', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     const begunMs = test.clock.nowMs();
@@ -127,11 +127,15 @@ describe('a group with a quiet time', () => {
     assert.equal((await cycleOn(restarted)).exitCode, 8);
     assert.equal(endExpiredWaits(restarted), false);
     await test.clock.advance(30_000);
-    assert.deepEqual([endExpiredWaits(restarted), endExpiredWaits(restarted)], [true, false], 'said once');
+    assert.deepEqual(
+      [endExpiredWaits(restarted), endExpiredWaits(restarted)],
+      [true, false],
+      'reported once',
+    );
     assert.equal((await cycleOn(restarted)).outcome, 'activated');
   });
 
-  it('does not wait where a person forces the pull', async () => {
+  it('does not wait if an operator forces the pull', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
@@ -208,7 +212,7 @@ describe('a group with a least time between two moves', () => {
     assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
-  it('counts a rollback as a move, and does not delay a rollback by a person', async () => {
+  it('counts a rollback as a move, and does not delay a rollback by an operator', async () => {
     const { test, driver, publish } = await world({ minIntervalMs: minuteMs });
     using _ = test;
     await test.clock.advance(minuteMs);

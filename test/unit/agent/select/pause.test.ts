@@ -39,7 +39,7 @@ async function pausedHost(): Promise<{ test: TestHost; driver: ScriptedDriver }>
 }
 
 describe('a paused host', () => {
-  it('reports deferred and the release that waits, and changes neither the link nor a worker', async () => {
+  it('reports deferred with the waiting release, and changes neither the link nor a worker', async () => {
     const { test, driver } = await pausedHost();
     using _ = test;
     const result = await test.pull();
@@ -77,7 +77,7 @@ describe('a paused host', () => {
     assert.equal((await cycleOn(restarted)).outcome, 'activated');
   });
 
-  it('takes the newest release at the end, and not the one that waited first', async () => {
+  it('activates the newest release at the end, and not the first waiting one', async () => {
     const { test, driver } = await pausedHost();
     using _ = test;
     await test.pull();
@@ -87,14 +87,14 @@ describe('a paused host', () => {
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('takes a release in a forced pull, and stays paused', async () => {
+  it('activates a release in a forced pull, and stays paused', async () => {
     const { test } = await pausedHost();
     using _ = test;
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
     assert.ok(pauseNow(test.host.ledger.read(), test.clock.nowMs()));
   });
 
-  it('reports a release that is refused anyway by that refusal', async () => {
+  it('reports the refusal of a release that is refused anyway', async () => {
     const { test } = await pausedHost();
     using _ = test;
     const { ledger } = test.host;
@@ -119,7 +119,7 @@ describe('a paused host', () => {
     assert.throws(() => test.read('dns-edge/policy.yaml'), { code: 'ENOENT' });
   });
 
-  it('notifies a worker that appears of the active generation', async () => {
+  it('notifies a new worker of the active generation', async () => {
     const { test, driver } = await pausedHost();
     using _ = test;
     driver.workers.set('late', confirms);
@@ -141,7 +141,7 @@ describe('a paused host', () => {
     assert.equal(repairNow(test.host), 'yes');
   });
 
-  it('goes back when a person runs writ rollback', async () => {
+  it('moves back when an operator runs writ rollback', async () => {
     const { test } = await pausedHost();
     using _ = test;
     resume(test.host);
@@ -180,13 +180,13 @@ describe('a pause', () => {
     assert.deepEqual(resume(test.host).ended, []);
   });
 
-  it('is in the history with its person, reason and end, and so is its resumption', async () => {
+  it('is in the history with its operator, reason and end, and so is its resumption', async () => {
     using test = testHost();
     const { host, clock } = test;
     handlePause(host, { ...order, untilMs: clock.nowMs() + hourMs });
     assert.equal(endExpiredWaits(host), false);
     await clock.advance(hourMs);
-    assert.equal(endExpiredWaits(host), true, 'a cycle is to look at what waited');
+    assert.equal(endExpiredWaits(host), true, 'a cycle must examine the waiting releases');
     assert.equal(endExpiredWaits(host), false);
     handlePause(host, order);
     handleResume(host, 'otto');
@@ -208,7 +208,7 @@ describe('a pause', () => {
     ]);
   });
 
-  it('is in the status with its person, reason and times, not as a problem, and without the reason for other users', async () => {
+  it('is in the status with its operator, reason and times, not as a problem, and without the reason for other users', async () => {
     const { test } = await pausedHost();
     using _ = test;
     const last = await test.pull();

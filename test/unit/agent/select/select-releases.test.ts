@@ -23,7 +23,7 @@ describe('a lower serial', () => {
     assert.deepEqual(test.host.refusals.read().refusals, [], 'a replay is no fault of the release');
   });
 
-  it('is taken when all serials accepted above it are withdrawn, and is the base of the rule from then on', async () => {
+  it('is accepted when all accepted serials above it are withdrawn, and is the base of the rule from then on', async () => {
     using test = testHost();
     for (const serial of [1, 2, 3]) {
       await test.publish('access', policy(serial), { serial });
@@ -41,7 +41,7 @@ describe('a lower serial', () => {
     assert.deepEqual(notified(await test.pull()), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
   });
 
-  it('is taken once when the configuration names another channel', async () => {
+  it('is accepted once when the configuration names another channel', async () => {
     using test = testHost();
     await test.publish('access', policy(5), { serial: 5 });
     await test.pull();
@@ -67,7 +67,7 @@ describe('one serial with two contents', () => {
 });
 
 describe('a bundle that the repository does not list', () => {
-  it('is a failure where the host has no release of it, and does not hold back other bundles', async () => {
+  it('is a failure if the host has no release of it, and does not delay other bundles', async () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('access', policy(1), { serial: 1 });
     const result = await test.pull();
@@ -78,7 +78,7 @@ describe('a bundle that the repository does not list', () => {
     ]);
   });
 
-  it('stays active and is reported where it was listed before', async () => {
+  it('stays active and is reported if it was listed before', async () => {
     using test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
@@ -148,7 +148,7 @@ describe('bundles that move together', () => {
 });
 
 describe('a block', () => {
-  it('keeps out its releases, is reported, and is ended by a newer release or a forced pull', async () => {
+  it('rejects its releases, is reported, and ends with a newer release or a forced pull', async () => {
     using test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();

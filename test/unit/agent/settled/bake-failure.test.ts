@@ -21,7 +21,7 @@ function failed(bundle: string, serial: number, startedAtMs: number, failure = d
 }
 
 describe('the report of a failed bake time', () => {
-  it('has the time of the member of a set that failed, and names the other members apart', () => {
+  it('has the time of the failed member of a set, and names the other members separately', () => {
     const set = [failed('a', 2, 18_000), failed('b', 3, 92_000), failed('c', 2, 18_000)];
     const { message, facts } = bakeError(host, set);
     assert.equal(
@@ -59,7 +59,7 @@ describe('the report of a failed bake time', () => {
     );
   });
 
-  it('blames every release where the configuration has no failing group any more', () => {
+  it('blames every release if the configuration has no failing group any more', () => {
     const { message } = bakeError({ config: { workers: [] } }, [failed('b', 3, 92_000)]);
     assert.equal(message, 'b 3 failed 8 s after activation [WORKER_DIED]: sup/b:b ended');
   });

@@ -30,7 +30,11 @@ describe('the time of a bake', () => {
         isSilent: false,
       }).observedMs;
     assert.equal(seen(start.nowMs + 2000, 2000), 2000);
-    assert.equal(seen(start.nowMs + 2000, 900_000), 2000, 'the look before was long before the bake');
+    assert.equal(
+      seen(start.nowMs + 2000, 900_000),
+      2000,
+      'the previous observation was long before the bake',
+    );
     assert.equal(seen(start.nowMs + 9e8, 2000), 2000, 'the clock was set forward');
     assert.equal(seen(start.nowMs + 597_224.4, 597_223.97), 597_224, 'whole milliseconds');
   });
@@ -86,9 +90,9 @@ describe('the time of a bake', () => {
 
   it('does not pass until a worker has taken the release', () => {
     const untakenMs = start.nowMs + 9 * forMs;
-    const looks = { bootId: 'b', elapsedMs: 2000, isSilent: false };
+    const facts = { bootId: 'b', elapsedMs: 2000, isSilent: false };
     const untaken = withObserved(startBake(release, start), {
-      ...looks,
+      ...facts,
       nowMs: untakenMs,
       isTaken: false,
       isTakenSince: false,
@@ -97,14 +101,14 @@ describe('the time of a bake', () => {
       judgeBake(bake, { forMs, nowMs, isDoubted: false, isSilent: false });
     assert.deepEqual([untaken.observedMs, judge(untaken, untakenMs)], [0, 'baking']);
     const taken = withObserved(untaken, {
-      ...looks,
+      ...facts,
       nowMs: untakenMs + 2000,
       isTaken: true,
       isTakenSince: true,
     });
     assert.equal(taken.observedMs, 0, 'it may have been taken at the end of these seconds');
     const next = withObserved(taken, {
-      ...looks,
+      ...facts,
       nowMs: untakenMs + 4000,
       isTaken: true,
       isTakenSince: true,
@@ -137,7 +141,7 @@ describe('the runs of a worker', () => {
     assert.equal(noteRun(undefined, { ...seen, process: undefined }, now), undefined);
   });
 
-  it('have an end only where two names of one kind differ', () => {
+  it('have an end only if two process names of one kind differ', () => {
     const agent = 1_764_000_000_000;
     const isEnd = (before: string, after: string): boolean => {
       const first = noteRun(undefined, { ...seen, process: before }, now);
@@ -154,12 +158,12 @@ describe('the runs of a worker', () => {
     assert.equal(isEnd('812@1764000000000', '813@1764000000001'), true, 'the file of a socket');
   });
 
-  it('are the same value where nothing changed', () => {
+  it('are the same value if nothing changed', () => {
     const first = noteRun(undefined, { ...seen, process: '1' }, now);
     assert.equal(noteRun(first, { ...seen, process: '1' }, { ...now, nowMs: 9000 }), first);
   });
 
-  it('have an unrecorded end where another process is found, and none for an observation without a process', () => {
+  it('have an unrecorded end if another process is found, and none for an observation without a process', () => {
     const first = noteRun(undefined, { ...seen, process: '1' }, now);
     const gone = noteRun(first, { ...seen, process: undefined }, { ...now, nowMs: 6000 });
     assert.deepEqual([gone?.process, gone?.ends], ['1', []]);
@@ -251,7 +255,7 @@ describe('successorNoticeAtMs', () => {
     assert.equal(successorNoticeAtMs(undefined, { forMs }), 0);
   });
 
-  it('leaves none after ends that the supervisor was asked for, and after a long run', () => {
+  it('leaves none after ends that an operator requested from the supervisor, and after a long run', () => {
     assert.equal(after(20, { kind: 'clean' }), 0);
     assert.equal(after(20, { livedMs: forMs }), 0);
     const row = [...Array.from({ length: 9 }, () => ({})), { livedMs: forMs }, {}];
@@ -270,7 +274,7 @@ describe('successorNoticeAtMs', () => {
     assert.deepEqual(gaps(100 * forMs), [0, minuteMs, 2 * minuteMs], 'a minute at most');
   });
 
-  it('leaves none where two processes in a row ended that were not notified, and a gap after one of them', () => {
+  it('leaves none after two ends in a row of processes that were not notified, and a gap after one such end', () => {
     const without = { isNotified: false };
     const noticeAtMs = (ends: readonly GivenEnd[], bakeStartedAtMs?: number): number =>
       successorNoticeAtMs(runsOf(ends), { forMs, bakeStartedAtMs });
@@ -287,7 +291,7 @@ describe('successorNoticeAtMs', () => {
     assert.notEqual(noticeAtMs([...row, atStart, atStart, {}]), 0, 'each ended right after its start');
   });
 
-  it('counts a process that ran for less than ten minutes also where the bake time is shorter', () => {
+  it('counts a process that ran for less than ten minutes also if the bake time is shorter', () => {
     const after = (livedMs: number): number =>
       successorNoticeAtMs(runsOf(Array.from({ length: 4 }, () => ({ livedMs }))), { forMs: 10_000 });
     assert.deepEqual([after(599_999) > 0, after(600_000)], [true, 0]);

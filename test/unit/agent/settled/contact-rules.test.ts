@@ -1,4 +1,4 @@
-// When the server is asked after a swap and after a restore, and what its answers mean. Pure rules.
+// The times of the contact attempts after a swap and after a restore, and the verdict of their answers. Pure rules.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -29,7 +29,7 @@ function lost(more: Partial<LostContact> = {}): LostContact {
 }
 
 describe('the attempts after a swap', () => {
-  it('come 5, 15, 30 and 60 s after it', () => {
+  it('are made 5, 15, 30 and 60 s after it', () => {
     const plan = [5, 15, 30, 60].map((after, failed) => {
       const last = failed === 0 ? undefined : ([5, 15, 30][failed - 1] ?? 0) * second;
       const before = nextAttempt(silent(failed, last), at(after * second - 1));
@@ -41,12 +41,12 @@ describe('the attempts after a swap', () => {
     );
   });
 
-  it('are lost when four have failed, and not when three have', () => {
+  it('lose contact after four failures, and not after three', () => {
     assert.equal(nextAttempt(silent(4, 60 * second), at(60 * second)).kind, 'lost');
     assert.equal(nextAttempt(silent(3, 30 * second), at(59 * second)).kind, 'wait');
   });
 
-  it('are made one by one later by an agent that did not run', () => {
+  it('are made later, one by one, by an agent that did not run', () => {
     assert.equal(nextAttempt(silent(0), at(5 * minute)).kind, 'ask');
     assert.deepEqual(nextAttempt(silent(1, 5 * minute), at(5 * minute)), {
       kind: 'wait',
@@ -79,11 +79,11 @@ describe('contact after a restore', () => {
     assert.equal(lostAfterAttempt(lost({ state: 'away' }), reached(2 * minute)).state, 'returned');
   });
 
-  it('is not a verdict where the server had not answered before the swap', () => {
+  it('is not a verdict if the server had not answered before the swap', () => {
     assert.equal(lostAfterAttempt(lost({ hadContact: false }), reached(5 * second)).state, 'returned');
   });
 
-  it('is asked for each 5 s, then each 30 s', () => {
+  it('is tried every 5 s, then every 30 s', () => {
     const asked = lost({ lastAtMs: swapMs + second });
     assert.equal(nextLostStep(asked, swapMs + 6 * second - 1).kind, 'wait');
     assert.equal(nextLostStep(asked, swapMs + 6 * second).kind, 'ask');
@@ -108,17 +108,17 @@ describe('contact after a restore', () => {
 });
 
 describe('a release that becomes active', () => {
-  it('is not watched where the server did not answer before the swap', () => {
+  it('is not observed if the server did not answer before the swap', () => {
     assert.equal(startContact(false, undefined), undefined);
     assert.deepEqual(startContact(true, undefined), { failed: 0, hadContact: true, tries: 0 });
   });
 
-  it('is watched the first two times that it becomes active again, and stays the third time', () => {
+  it('is observed the first two times that it becomes active again, and stays the third time', () => {
     const tries = [0, 1, 2].map((known) => startContact(false, lost({ state: 'away', tries: known }))?.tries);
     assert.deepEqual(tries, [1, 2, undefined]);
   });
 
-  it('begins again when a person activates it after a verdict', () => {
+  it('is observed again when an operator activates it after a verdict', () => {
     assert.equal(startContact(true, lost({ state: 'held', tries: 2 }))?.tries, 0);
   });
 });

@@ -31,7 +31,7 @@ describe('isCorrectionOn', () => {
     ['was refused of another bundle', { refusals: [{ bundle: 'views', serial: 4 }] }, false],
   ];
   for (const [what, facts, expected] of cases) {
-    it(`is ${expected} where the named release ${what}`, () => {
+    it(`is ${expected} if the named release ${what}`, () => {
       assert.equal(isCorrectionOn({ ...nothing, ...facts }, correction), expected);
     });
   }
@@ -82,7 +82,7 @@ describe('withCorrection', () => {
     assert.deepEqual(ledger.unsettled, { dns: { ...failing, restores: 0, corrections: 1 }, views: failing });
   });
 
-  it('changes nothing after the third, or where every release has settled', () => {
+  it('changes nothing after the third, or if every release has settled', () => {
     const used = { dns: { ...failing, corrections: 3 } };
     assert.deepEqual(withCorrection(ledgerWith(used), 'dns').unsettled, used);
     assert.deepEqual(withCorrection(ledgerWith({}), 'dns').unsettled, {});

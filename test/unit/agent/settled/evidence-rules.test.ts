@@ -65,7 +65,7 @@ describe('findFailure', () => {
     assert.deepEqual(findFailure([fails, works], options)?.groups, ['side']);
   });
 
-  it('counts no end of a process that had not taken the release', () => {
+  it('counts no end of a process that had not loaded the release', () => {
     const busy = end(1, 'abnormal', { hadNotTaken: true });
     assert.equal(causeOf(groupOf([[{}, runs([busy])]])), undefined);
     assert.equal(causeOf(groupOf([[{}, runs([busy, end(2, 'abnormal')])]])), 'WORKER_DIED');
@@ -124,7 +124,7 @@ describe('findFailure', () => {
     assert.equal(
       causeOf(groupOf([[{}, runs(long)]])),
       undefined,
-      'lives of more than a third of the bake time',
+      'runs of more than a third of the bake time',
     );
   });
 
@@ -153,7 +153,7 @@ describe('findFailure', () => {
     assert.deepEqual([causeAfter(5, two, 30_000), causeAfter(6, two, 30_000)], [undefined, 'WORKER_DIED']);
   });
 
-  it('compares with a bake time before the swap at most, also where the bake time takes longer', () => {
+  it('compares with a bake time before the swap at most, also if the bake time takes longer', () => {
     const quietBefore = endsBefore(10, 60_000);
     const at = (count: number) => {
       const after = Array.from({ length: count }, (_, index) => end(1 + index, 'unrecorded'));
@@ -170,14 +170,14 @@ describe('findFailure', () => {
     assert.deepEqual(counts, [undefined, 'WORKER_DIED']);
   });
 
-  it('compares with the rate of the ends that are kept, where older ones are forgotten', () => {
+  it('compares with the rate of the recorded ends if older ones were dropped', () => {
     const full = endsBefore(64, 1000);
     assert.equal(causeAfter(200, full), undefined);
     assert.equal(causeAfter(200, full.slice(-40), 40_000), undefined);
     assert.equal(causeAfter(200, full.slice(-40)), 'WORKER_DIED', 'none ended in the time before');
   });
 
-  it('counts a worker that refuses what it had accepted, and none that never accepted it', () => {
+  it('counts a worker that refuses a release that it had accepted, and none that never accepted it', () => {
     assert.equal(causeOf(groupOf([[{ state: 'refused' }, undefined]])), 'WORKER_REFUSED');
     assert.equal(causeOf(groupOf([[{ state: 'refused', confirmed: 1 }, undefined]])), undefined);
     assert.equal(causeOf(groupOf([[{ state: 'refused', goneAtMs: 1 }, undefined]])), undefined);
@@ -221,7 +221,7 @@ describe('the successor of a process that took a release', () => {
     assert.deepEqual(untaken({}), [], 'no process is known to have answered');
   });
 
-  it('has not taken the release where only the record of processes shows it', () => {
+  it('has not taken the release if only the record of processes shows it', () => {
     assert.deepEqual(untaken({ process: '0f0f0f0f:7' }), ['app']);
     assert.deepEqual(untaken({ process: '0f0f0f0f:8' }), []);
     assert.deepEqual(untaken({ process: '0f0f0f0f:' }), [], 'no process was found when it answered');

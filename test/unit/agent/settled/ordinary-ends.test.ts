@@ -45,7 +45,7 @@ describe('the ordinary ends of a worker', () => {
     assert.equal(ordinaryIn(runsAfter(replacedEveryFive(0, 101_000)), 104_000), 24);
   });
 
-  it('are those of an observation before a time without an agent, where the one after it is short', () => {
+  it('are those of an observation before a time without an agent, if the observation after it is short', () => {
     const before = replacedEveryFive(0, 101_000);
     const runs = runsAfter([...before, ...replacedEveryFive(203_000, 206_000)]);
     assert.deepEqual(runs.unobserved, { fromMs: 100_000, toMs: 203_000 });
@@ -59,7 +59,7 @@ describe('the ordinary ends of a worker', () => {
     assert.deepEqual([ordinaryIn(runs, 206_000), ordinaryIn(runs, 410_000)], [0, 0]);
   });
 
-  it('have no time without an agent in which the process was not replaced, or a supervisor recorded its ends', () => {
+  it('include a time without an agent in which the process was not replaced, or a supervisor recorded its ends', () => {
     const seen = { process: 'p', isFirst: true };
     assert.equal(
       runsAfter([
@@ -76,14 +76,14 @@ describe('the ordinary ends of a worker', () => {
     assert.equal(runsAfter(recorded).unobserved, undefined);
   });
 
-  it('are those before the first of two times without an agent, where the observation between them was short', () => {
+  it('are those before the first of two times without an agent, if the observation between them was short', () => {
     const before = [...replacedEveryFive(0, 101_000), ...replacedEveryFive(203_000, 220_000)];
     const runs = runsAfter([...before, ...replacedEveryFive(303_000, 306_000)]);
     assert.deepEqual([runs.watchedSinceMs, runs.unobserved], [0, { fromMs: 100_000, toMs: 303_000 }]);
     assert.equal(ordinaryIn(runs, 306_000), 28);
   });
 
-  it('are those between two times without an agent, where that observation took ten minutes', () => {
+  it('are those between two times without an agent, if that observation took ten minutes', () => {
     const before = [...replacedEveryFive(0, 901_000), ...replacedEveryFive(1_003_000, 1_606_000)];
     const runs = runsAfter([...before, ...replacedEveryFive(2_003_000, 2_004_000)]);
     assert.deepEqual(
@@ -92,13 +92,13 @@ describe('the ordinary ends of a worker', () => {
     );
   });
 
-  it('stay those before the swap, where no agent runs in the bake time', () => {
+  it('stay those before the swap, if no agent runs in the bake time', () => {
     const before = [...replacedEveryFive(0, 101_000), ...replacedEveryFive(203_000, 206_000)];
     const inBake = replacedEveryFive(243_000, 245_000).map((one) => ({ ...one, isBaking: true }));
     assert.equal(ordinaryIn(runsAfter([...before, ...inBake]), 206_000), 28);
   });
 
-  it('are those before the swap, where the clock was set back after a time without an agent', () => {
+  it('are those before the swap, if the clock was set back after a time without an agent', () => {
     const before = [{ atMs: 0, process: 'p12', isFirst: true }, ...replacedEveryFive(60_000, 101_000)];
     const runs = runsAfter([...before, ...replacedEveryFive(143_000, 145_000)]);
     assert.equal(ordinaryIn(runs, 104_000), 24);

@@ -7,17 +7,17 @@ const boot = { bootId: 'b' };
 const first: WorkerRuns = { process: '100', sinceMs: 0, watchedSinceMs: 0, bootId: 'b', ends: [] };
 const seen: SeenRun = { process: '100', wasNotified: true, isBaking: true };
 
-/** @returns the runs after these looks, one each second */
-function look(...looks: readonly Partial<SeenRun>[]): WorkerRuns | undefined {
-  return looks.reduce<WorkerRuns | undefined>(
+/** @returns the runs after these observations, one each second */
+function runsAfter(...observations: readonly Partial<SeenRun>[]): WorkerRuns | undefined {
+  return observations.reduce<WorkerRuns | undefined>(
     (known, one, index) => noteRun(known, { ...seen, ...one }, { ...boot, nowMs: (index + 1) * 1000 }),
     first,
   );
 }
 
 describe('an end', () => {
-  it('of a process that was busy is not attributed to the release, where its successor took it before the next observation', () => {
-    const runs = look({ hadNotTaken: true }, { process: '101', hadNotTaken: false });
+  it('of a busy process is not attributed to the release if its successor took it before the next observation', () => {
+    const runs = runsAfter({ hadNotTaken: true }, { process: '101', hadNotTaken: false });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
       [true],
@@ -25,16 +25,16 @@ describe('an end', () => {
     assert.equal(runs?.isUntaken, undefined);
   });
 
-  it('is attributed to the release where the process took it after it had been busy', () => {
-    const runs = look({ hadNotTaken: true }, { hadNotTaken: false }, { process: '101' });
+  it('is attributed to the release if the process took it after it had been busy', () => {
+    const runs = runsAfter({ hadNotTaken: true }, { hadNotTaken: false }, { process: '101' });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
       [undefined],
     );
   });
 
-  it('is attributed to the release where it is the end of the successor', () => {
-    const runs = look({ hadNotTaken: true }, { process: '101' }, { process: '102' });
+  it('is attributed to the release if it is the end of the successor', () => {
+    const runs = runsAfter({ hadNotTaken: true }, { process: '101' }, { process: '102' });
     assert.deepEqual(
       runs?.ends.map(({ hadNotTaken }) => hadNotTaken),
       [true, undefined],
@@ -42,7 +42,7 @@ describe('an end', () => {
   });
 
   it('is observed without a write while nothing changes', () => {
-    const before = look({ hadNotTaken: true });
+    const before = runsAfter({ hadNotTaken: true });
     assert.equal(noteRun(before, { ...seen, hadNotTaken: true }, { ...boot, nowMs: 9000 }), before);
   });
 });
@@ -55,9 +55,9 @@ describe('the ends of a worker', () => {
       const attributed = runs?.ends.filter(({ isAttributed }) => isAttributed === true).length ?? 0;
       return [attributed, (runs?.ends.length ?? 0) - attributed];
     };
-    assert.deepEqual(counts(look(...times(70, false))), [0, 64]);
-    assert.deepEqual(counts(look(...times(70, false), ...times(110, true))), [104, 64]);
-    const mixed = look(...times(30, false), ...times(30, true));
+    assert.deepEqual(counts(runsAfter(...times(70, false))), [0, 64]);
+    assert.deepEqual(counts(runsAfter(...times(70, false), ...times(110, true))), [104, 64]);
+    const mixed = runsAfter(...times(30, false), ...times(30, true));
     assert.deepEqual(
       mixed?.ends.map(({ atMs }) => atMs),
       Array.from({ length: 60 }, (_, index) => (index + 1) * 1000),
@@ -76,7 +76,7 @@ describe('the lifetime of a process', () => {
     assert.equal(livedMs('100@1000', { process: '101@1400', startTicks: 1400 }, 9e9), 4000, 'a clock step');
   });
 
-  it('is the time for which it was observed where a start time is not known', () => {
+  it('is the observed time if a start time is unknown', () => {
     assert.equal(livedMs('100@1764000000', { process: '101@1764000004' }), 10_000, 'by supervisord');
     assert.equal(livedMs('100', { process: '101@1400', startTicks: 1400 }), 10_000);
     assert.equal(livedMs('100@1764000000', { process: '101@1400', startTicks: 1400 }), 10_000);
@@ -84,21 +84,21 @@ describe('the lifetime of a process', () => {
     assert.equal(livedMs('100@1000', { process: '100@1000', startTicks: 1000, record }), 10_000);
   });
 
-  it('ends at the first observation that finds the process gone', () => {
+  it('ends at the first observation without the process', () => {
     const gone = { process: undefined, isDead: true };
-    const runs = look(gone, gone, gone, { process: '101' });
+    const runs = runsAfter(gone, gone, gone, { process: '101' });
     assert.deepEqual(
       runs?.ends.map((one) => one.livedMs),
       [1000],
     );
     assert.equal(runs?.gone, undefined);
-    const hidden = look({ process: undefined }, {}, {}, { process: '101' });
+    const hidden = runsAfter({ process: undefined }, {}, {}, { process: '101' });
     assert.equal(hidden?.ends[0]?.livedMs, 4000, 'a driver that could not see it');
-    const back = look(gone, { process: '100' }, {}, { process: '101' });
+    const back = runsAfter(gone, { process: '100' }, {}, { process: '101' });
     assert.equal(back?.ends[0]?.livedMs, 4000, 'the same process again');
   });
 
-  it('is measured from the start of a process to the observation that finds it gone', () => {
+  it('is measured from the start of a process to the first observation without it', () => {
     const known = { ...first, process: '100@1000', sinceMs: 500 };
     const gone = { ...seen, process: undefined, isDead: true };
     const lived = (bootMs: number, before: WorkerRuns = known): number | undefined => {
@@ -111,7 +111,7 @@ describe('the lifetime of a process', () => {
     assert.equal(lived(99_000), 14_000, 'the successor started before that observation ended');
   });
 
-  it('is not longer because the driver took seconds to find out that the worker is dead', () => {
+  it('excludes the seconds that the driver took to detect the dead worker', () => {
     const known = { ...first, process: '100', sinceMs: 500 };
     const gone = { ...seen, process: undefined, isDead: true };
     assert.equal(

@@ -35,7 +35,7 @@ function isUnsteady(
 }
 
 describe('a worker of a release in its bake time', () => {
-  it('is steady where no process ended since the swap', () => {
+  it('is steady if no process ended since the swap', () => {
     assert.equal(isUnsteady(5000, []), false);
     assert.equal(isUnsteady(5000, [end(-10)]), false);
   });
@@ -70,7 +70,7 @@ describe('a worker of a release in its bake time', () => {
     assert.equal(isUnsteady(8000, [end(2000), end(5000, { kind: 'clean' })]), false);
   });
 
-  it('is not unsteady where it ended at least half as often before the swap', () => {
+  it('is not unsteady if it ended at least half as often before the swap', () => {
     const after = [end(3000), end(5000), end(6000), end(7000)];
     assert.equal(isUnsteady(8000, [end(-4000), end(-2000), ...after]), false);
     assert.equal(isUnsteady(8000, [end(-2000), ...after]), true);

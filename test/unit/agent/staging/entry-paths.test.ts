@@ -55,7 +55,7 @@ const hostilePaths: Readonly<Record<string, string | Buffer>> = {
 
 describe('a hostile path in the header', () => {
   for (const [name, path] of Object.entries(hostilePaths)) {
-    // In the first place the manifest's own name is only a second manifest.
+    // At the first position, the name of the manifest is only a second manifest.
     const once = path === manifestName;
     it(`refuses ${name}`, async () => {
       const entry = tarEntry({ path, content: 'evil' });

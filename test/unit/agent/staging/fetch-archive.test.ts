@@ -112,7 +112,7 @@ describe('fetchArchive', () => {
 
   it('keeps no byte of a malicious mirror in the file of an honest mirror, and reports the malicious mirror', async () => {
     using dir = tempDir();
-    // The lie is longer than what comes first from the honest one: no byte of it may show through.
+    // The malicious bytes are longer than the first honest response: none of them may remain in the file.
     const liar = memorySource(Buffer.alloc(archive.length, 1), Array(4).fill(cut(20_000)));
     const honest = memorySource(archive);
     const failure = { mirror: 'https://a/', error: new WritError('SERVER_UNREACHABLE', 'cut') };

@@ -14,8 +14,8 @@ import { memorySource } from '../../../kit/repository/memory-source.js';
 const seen = { location: 'https://a/', etag: '"v1"' };
 const busy = (): WritError => new WritError('SERVER_BUSY', 'no more');
 
-/** A fetch that begins with wrong bytes, is cut, goes on, begins anew and comes to its end: every operation that there is. */
-async function story(dir: TempDir, observer: OperationObserver): Promise<void> {
+/** A fetch that receives wrong bytes, is cut, continues, restarts and completes: it does each operation at least once. */
+async function fetchWithFaults(dir: TempDir, observer: OperationObserver): Promise<void> {
   const durable = createDurableFs(observer);
   const { options } = fetchBench(dir, durable);
   const wrong = Buffer.alloc(archive.length, 1);
@@ -29,8 +29,8 @@ async function story(dir: TempDir, observer: OperationObserver): Promise<void> {
   });
 }
 
-/** The next start, and the next run. */
-async function comesAll(dir: TempDir): Promise<void> {
+/** Asserts that the next start and the next run complete the archive. */
+async function assertFetchCompletes(dir: TempDir): Promise<void> {
   fs.rmSync(dir.join('staging'), { recursive: true });
   const { options, partials } = fetchBench(dir);
   sweepPartials(options.partials);
@@ -42,16 +42,16 @@ async function comesAll(dir: TempDir): Promise<void> {
   assert.ok(client.offsets.length <= 2);
 }
 
-async function operationsOfStory(): Promise<string[]> {
+async function fetchOperations(): Promise<string[]> {
   using dir = tempDir();
   const { seen: operations, ...trap } = operationTrap();
-  await story(dir, trap);
+  await fetchWithFaults(dir, trap);
   return operations;
 }
 
 describe('a fetch that continues a partial download', () => {
   it('succeeds after a kill before or after each of its operations', async () => {
-    const operations = await operationsOfStory();
+    const operations = await fetchOperations();
     for (const label of ['partial.note:write', 'partial.time', 'fetch.archive:restart', 'fetch.archive:link'])
       assert.ok(operations.includes(label), label);
     for (const index of operations.keys()) {
@@ -59,14 +59,14 @@ describe('a fetch that continues a partial download', () => {
         using dir = tempDir();
         const trap: OperationTrap = operationTrap();
         trap.arm(index, when);
-        await assert.rejects(story(dir, trap), Killed);
-        await comesAll(dir);
+        await assert.rejects(fetchWithFaults(dir, trap), Killed);
+        await assertFetchCompletes(dir);
       }
     }
   });
 
   it('succeeds after a disk failure of each of its operations, once or repeated', async () => {
-    const operations = await operationsOfStory();
+    const operations = await fetchOperations();
     for (const index of operations.keys()) {
       for (const last of [index, Number.POSITIVE_INFINITY]) {
         using dir = tempDir();
@@ -75,10 +75,10 @@ describe('a fetch that continues a partial download', () => {
           at += 1;
           if (at >= index && at <= last) throw Object.assign(new Error('bad disk'), { code: 'EIO' });
         };
-        await story(dir, { before }).catch((error: unknown) => {
+        await fetchWithFaults(dir, { before }).catch((error: unknown) => {
           if (!isWritError(error) || error.code !== 'DISK_FAILED') throw error;
         });
-        await comesAll(dir);
+        await assertFetchCompletes(dir);
       }
     }
   });

@@ -25,7 +25,7 @@ async function cutAfter(it: FetchBench, bytes: number, from = archive): Promise<
   await rejectsCode('SERVER_BUSY', run(it, memorySource(from, [{ bytes, error, seen }])));
 }
 
-/** A cycle that comes to its end: what it fetched is kept elsewhere when it sweeps. */
+/** A complete cycle: it moves the archive away before its sweep. */
 async function run({ options }: FetchBench, client: ArchiveFetchOptions['client']): Promise<void> {
   const { path } = await fetchArchive({ ...options, client });
   assert.deepEqual(fs.readFileSync(path), archive);
@@ -75,7 +75,7 @@ describe('a partial download', () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await fetchArchive(it.options);
-    // The start behind a kill.
+    // The start after a kill.
     fs.rmSync(dir.join('staging'), { recursive: true });
     fs.mkdirSync(dir.join('staging'));
     sweepPartials(it.options.partials);
@@ -163,7 +163,7 @@ describe('a partial download', () => {
 });
 
 describe('a partial download with wrong bytes', () => {
-  /** Mirrors that are asked in their order, and which of them failed. */
+  /** Mirrors in the order of their requests, and those that failed. */
   function mirrors(...sources: readonly MemorySource[]) {
     const failed: string[] = [];
     const client: ArchiveFetchOptions['client'] = {

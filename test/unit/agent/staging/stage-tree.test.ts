@@ -23,7 +23,10 @@ interface Written {
   readonly operations: string[];
 }
 
-function write(act: (writer: TreeWriter) => void, look: (written: Written) => void = () => undefined): void {
+function write(
+  act: (writer: TreeWriter) => void,
+  assertWritten: (written: Written) => void = () => undefined,
+): void {
   using place = tempDir();
   const tree = join(place.path, 'tree');
   const operations: string[] = [];
@@ -35,7 +38,7 @@ function write(act: (writer: TreeWriter) => void, look: (written: Written) => vo
   });
   try {
     act(writer);
-    look({ tree, operations });
+    assertWritten({ tree, operations });
   } finally {
     writer.abandon();
   }

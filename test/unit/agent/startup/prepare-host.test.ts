@@ -12,7 +12,7 @@ import { runNodeScript } from '../../../kit/cli/child-script.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 const isRoot = process.getuid?.() === 0;
-const nobody = 65_534;
+const unprivilegedUid = 65_534;
 const modeOf = (path: string): string => (fs.statSync(path).mode & 0o7777).toString(8);
 
 function pathsIn(dir: TempDir, policy = dir.join('var/writ/policy')): ReturnType<typeof hostPaths> {
@@ -100,9 +100,9 @@ describe('a path that other users can change', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
-    fs.chownSync(paths.policy, nobody, nobody);
+    fs.chownSync(paths.policy, unprivilegedUid, unprivilegedUid);
     const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
-    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.policy, nobody]);
+    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.policy, unprivilegedUid]);
     fs.chownSync(paths.policy, 0, 0);
   });
 
@@ -114,7 +114,7 @@ describe('a path that other users can change', () => {
       const paths = { ...pathsIn(dir), [name]: dir.join('link/writ') };
       fs.mkdirSync(dir.join('target'));
       fs.symlinkSync('target', dir.join('link'));
-      fs.lchownSync(dir.join('link'), nobody, nobody);
+      fs.lchownSync(dir.join('link'), unprivilegedUid, unprivilegedUid);
       const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
       assert.equal(error.facts['path'], dir.join('link'));
       assert.deepEqual(fs.readdirSync(dir.join('target')), []);
@@ -160,13 +160,13 @@ describe('a path that other users can change', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
-    fs.chownSync(paths.run, nobody, nobody);
+    fs.chownSync(paths.run, unprivilegedUid, unprivilegedUid);
     const elsewhere = { ...paths, socket: dir.join('a.sock') };
     const error = throwsCode('PATH_UNSAFE', () => prepareHost(elsewhere, createDurableFs()));
-    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.run, nobody]);
+    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.run, unprivilegedUid]);
     fs.chownSync(paths.run, 0, 0);
     fs.mkdirSync(dir.join('else/where'), { recursive: true });
-    fs.chownSync(dir.join('else'), nobody, nobody);
+    fs.chownSync(dir.join('else'), unprivilegedUid, unprivilegedUid);
     for (const socket of ['else/where/a.sock', 'else/not/there/a.sock'])
       throwsCode('PATH_UNSAFE', () => prepareHost({ ...paths, socket: dir.join(socket) }, createDurableFs()));
   });
@@ -178,7 +178,7 @@ describe('a path that other users can change', () => {
     fs.mkdirSync(dir.join('real'));
     fs.symlinkSync(dir.join('real'), dir.join('var'));
     requireSafePath(dir.join('var'));
-    fs.lchownSync(dir.join('var'), nobody, nobody);
+    fs.lchownSync(dir.join('var'), unprivilegedUid, unprivilegedUid);
     throwsCode('PATH_UNSAFE', () => requireSafePath(dir.join('var')));
   });
 
@@ -199,7 +199,7 @@ describe('a path that other users can change', () => {
     fs.mkdirSync(dir.join('tmp/writ'), { recursive: true });
     fs.chmodSync(dir.join('tmp'), 0o1777);
     requireSafePath(dir.join('tmp/writ'));
-    fs.chownSync(dir.join('tmp'), nobody, nobody);
+    fs.chownSync(dir.join('tmp'), unprivilegedUid, unprivilegedUid);
     throwsCode('PATH_UNSAFE', () => requireSafePath(dir.join('tmp/writ')));
   });
 });

@@ -152,7 +152,7 @@ describe('a ledger that is', () => {
     assert.equal(host.ledger.read().crashes, undefined);
   });
 
-  it('lost is rebuilt with a release of the trust store whose retained copy is missing', async () => {
+  it('lost is rebuilt with a release of the trust store that has no retained copy', async () => {
     const { test } = await hostWithPolicy();
     using _ = test;
     const { accepted } = test.host.ledger.read();

@@ -28,7 +28,7 @@ interface PreparedHost {
   readonly next: (more?: Partial<typeof scrub> | { repair: 'yes'; bytesPerSecond: number }) => Host;
 }
 
-/** A host whose first start after the pull has read all files. */
+/** A host after a pull and a first start, which read all files. */
 async function hostWithPolicy(files: Readonly<Record<string, string>> = small): Promise<PreparedHost> {
   const test = testHost();
   await test.publish('access', files, { serial: 1 });
@@ -39,7 +39,7 @@ async function hostWithPolicy(files: Readonly<Record<string, string>> = small): 
   return { test, next, file: join(test.host.paths.current, 'access/policy.yaml') };
 }
 
-/** A host whose first process started without a policy and activated the first release. */
+/** A host after its first process, which started without a policy and activated the first release. */
 async function firstSynced(): Promise<PreparedHost> {
   const test = testHost({ config: { scrub } });
   await test.publish('access', small, { serial: 1 });

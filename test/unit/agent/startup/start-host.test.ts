@@ -154,7 +154,7 @@ describe('the loaders at a start', () => {
     /** The generation directory of each loader run. */
     runs(): string[];
     /** Sets the exit code of the loader: 0 confirms. */
-    says(exitCode: 0 | 1): void;
+    setLoaderExit(exitCode: 0 | 1): void;
   }
 
   async function loading(): Promise<Loading> {
@@ -163,8 +163,8 @@ describe('the loaders at a start', () => {
     const script = `echo "$WRIT_GENERATION_DIR" >> ${log}; exit $(cat ${verdict})`;
     const load: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000 };
     const test = testHost({ groups: { app: { config: { load } } } });
-    const says = (exitCode: 0 | 1): void => fs.writeFileSync(verdict, String(exitCode));
-    says(0);
+    const setLoaderExit = (exitCode: 0 | 1): void => fs.writeFileSync(verdict, String(exitCode));
+    setLoaderExit(0);
     fs.writeFileSync(log, '');
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
@@ -173,7 +173,7 @@ describe('the loaders at a start', () => {
       test[Symbol.dispose]();
       dir[Symbol.dispose]();
     };
-    return { test, runs, says, [Symbol.dispose]: dispose };
+    return { test, runs, setLoaderExit, [Symbol.dispose]: dispose };
   }
 
   function reboot(test: TestHost): Host {
@@ -201,11 +201,11 @@ describe('the loaders at a start', () => {
   it('that fail stay pending, are reported, and never move the policy', async () => {
     using world = await loading();
     const { test } = world;
-    world.says(1);
+    world.setLoaderExit(1);
     const { notLoaded, damage } = await start(reboot(test));
     assert.deepEqual([notLoaded?.code, damage], ['LOADER_PENDING', undefined]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
-    world.says(0);
+    world.setLoaderExit(0);
     const host = test.reopen();
     assert.equal(await loadAtBoot(host, { cycle: 'c-1', signal }), undefined);
     assert.equal((await start(test.reopen())).notLoaded, undefined);

@@ -1,5 +1,5 @@
 // The first policy of a host, killed before and after each operation from its swap on: the next process finds nothing vanished, and
-// a state directory that is emptied then is no new host. Operations come from a run, so a new one gets its cases by itself.
+// a state directory that is emptied then is no new host. The operations are read from a run, so a new one gets its cases too.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

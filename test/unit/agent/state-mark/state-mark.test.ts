@@ -1,4 +1,4 @@
-// The mark of a state directory on a real file system: what is written, and what the guard keeps from being written.
+// The mark of a state directory on a real file system: the writes of a start, and the operations that the guard refuses.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -24,7 +24,7 @@ function addPolicy({ ledger, bundles }: ReturnType<typeof placesIn>): void {
   fs.mkdirSync(`${bundles}/b/1-tree.1`, { recursive: true });
 }
 
-/** A directory whose mark was removed beside its policy, after this boot has seen it. */
+/** A directory with policy. Its mark was removed after this boot had read it. */
 function markedWithPolicy(dir: TempDir): ReturnType<typeof placesIn> {
   const paths = placesIn(dir);
   addPolicy(paths);
@@ -61,7 +61,7 @@ describe('the mark of a state directory', () => {
     assert.equal(findVanished(paths, 'boot-2'), undefined);
   });
 
-  it('is written again where it was removed beside a policy, and accepted by the next process', () => {
+  it('is written again if it was removed beside a policy, and accepted by the next process', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     addPolicy(paths);
@@ -86,7 +86,7 @@ describe('the mark of a state directory', () => {
       for (const when of ['before', 'after'] as const) crashAt({ index, when });
   });
 
-  it('causes no alarm where the run directory cannot hold a copy of the new one', () => {
+  it('causes no alarm if the run directory cannot hold a copy of the new mark', () => {
     using dir = tempDir();
     const paths = markedWithPolicy(dir);
     const before = ({ op }: { op: string }): void => {
@@ -97,7 +97,7 @@ describe('the mark of a state directory', () => {
     assert.equal(findVanished(paths, 'boot-1'), undefined);
   });
 
-  it('does not prevent a start where the disk cannot be written, and is written later', () => {
+  it('does not prevent a start if the disk cannot be written, and is written later', () => {
     using dir = tempDir();
     const paths = placesIn(dir);
     let isFull = true;

@@ -74,7 +74,7 @@ describe('a commit', () => {
     assert.deepEqual(remainingSuspects(suspects, commit), { 'dns-edge': b2 });
   });
 
-  it('clears a suspect whose bundle is not configured any more', () => {
+  it('clears a suspect of a bundle that is not configured any more', () => {
     const commit = { configured: ['dns-edge'], active: { 'dns-edge': b1 }, changed: [] };
     assert.deepEqual(remainingSuspects(suspects, commit), { 'dns-edge': b2 });
   });

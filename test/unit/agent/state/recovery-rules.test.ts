@@ -33,7 +33,7 @@ describe('#planRecovery', () => {
   type Row = readonly [string, Journal | undefined, RecoveryFacts, number, RecoveryPlan];
   const table: readonly Row[] = [
     ['does nothing without a journal', undefined, moved, 0, { action: 'none' }],
-    ['discards a swap whose link did not move', journal, notMoved, 0, { action: 'discard' }],
+    ['discards a swap that did not move the link', journal, notMoved, 0, { action: 'discard' }],
     ['discards it also after many crashes', journal, notMoved, 9, { action: 'discard' }],
     [
       'only removes the journal of a committed move',
@@ -49,7 +49,7 @@ describe('#planRecovery', () => {
       9,
       { action: 'clear' },
     ],
-    ['finishes a swap whose link moved', journal, moved, 0, { action: 'finish' }],
+    ['finishes a swap that moved the link', journal, moved, 0, { action: 'finish' }],
     ['undoes the move at the second crash', journal, moved, 1, undo(1)],
     ['blocks the releases at the third crash', journal, moved, 2, undo(1, true)],
     [
