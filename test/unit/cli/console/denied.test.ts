@@ -40,8 +40,8 @@ describe('a user without permission to read the files of a host', {
     it(`gets this error from ${command}, and no request to report a bug`, longCase, async () => {
       using host = copyHost(installed);
       chmodSync(host.dir.path, 0o755);
-      const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-      const run = await host.writUnder(nobody, command, '--json');
+      const withoutRights = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+      const run = await host.writUnder(withoutRights, command, '--json');
       assert.equal(jsonOf(run)['code'], 'DISK_DENIED', run.stdout);
     });
   }

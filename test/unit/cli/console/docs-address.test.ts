@@ -10,7 +10,7 @@ const code = 'DOWNLOAD_DIGEST';
 const docs = `writ help ${code}`;
 const configured = (url: string) => ({ env: { WRIT_DOCS_URL: url } });
 
-/** @returns its page of the one code that it has */
+/** @returns the page of a code in a documentation site that has only this code */
 function buildSite(docsFolder: string): string {
   const page = join(docsFolder, 'errors', code, 'index.html');
   mkdirSync(dirname(page), { recursive: true });
@@ -19,7 +19,7 @@ function buildSite(docsFolder: string): string {
 }
 
 describe('the page of an error code', () => {
-  it('is what a command prints, where no site is', () => {
+  it('is the page of the package if no site is installed', () => {
     assert.equal(docsText(code, { env: {} }), docs);
     assert.deepEqual(docsPage(code, { env: {} }), { docs });
   });
@@ -60,13 +60,13 @@ describe('the page of an error code', () => {
     }
   });
 
-  it('takes 500 characters of WRIT_DOCS_URL, and an empty one for none', () => {
+  it('accepts 500 characters of WRIT_DOCS_URL, and treats an empty one as unset', () => {
     const longest = 'https://docs.example.com/'.padEnd(500, 'a');
     assert.equal(docsPage(code, configured(longest)).docsUrl, `${longest}/errors/${code}`);
     assert.equal(docsText(code, configured('')), docs);
   });
 
-  it('is that of the package for the program of the package alone: another version may lack it', () => {
+  it('is that of the package only for the program of the package, because another version may lack it', () => {
     assert.equal(siteOfPackage('/usr/lib/writ/dist/writ'), '/usr/share/doc/writ/html');
     assert.equal(siteOfPackage('/usr/lib/writ-other/dist/writ'), undefined);
     assert.equal(siteOfPackage('/home/anna/writ/dist/writ'), undefined);

@@ -13,7 +13,7 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
 
 describe('the flags of a command', () => {
   for (const file of files) {
-    it(`stand under the names that commander gives their values: ${file}`, async () => {
+    it(`have the names that commander gives their values: ${file}`, async () => {
       const { command } = (await import(join(folder, file))) as { command: CommandDefinition };
       const table: Readonly<Record<string, Option>> = { ...command.flags, ...commonFlags };
       assert.deepEqual(

@@ -9,20 +9,20 @@ import { errorPage } from '../../../../src/core/error-docs.js';
 const all = Object.keys(errorCodes) as ErrorCode[];
 
 describe('the help on a code', () => {
-  it('has all of its page, in lines of a terminal', () => {
+  it('has the whole page, in lines of a terminal', () => {
     for (const code of all) {
       const text = codeText(code) ?? '';
-      const words = text.replace(/\s+/g, ' ');
+      const flatText = text.replace(/\s+/g, ' ');
       const { meaning, kind, exit, effect, hint } = errorPage(code);
       assert.ok(text.startsWith(`${code}\n`), code);
       for (const part of [meaning, `Kind ${kind}, ${exit}`, `Policy ${effect}`, `What to do ${hint}`])
-        assert.ok(words.includes(part), `${code}: ${part}`);
+        assert.ok(flatText.includes(part), `${code}: ${part}`);
       const long = text.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
       assert.deepEqual(long, []);
     }
   });
 
-  it('explains each code of status, health, /healthz and a fleet that is no error', () => {
+  it('explains each code of status, health, /healthz and a fleet that is not an error', () => {
     const places = [
       ['src/core/status/host-health.ts', /type HostStateCode =([^;]*);/, 'STALE'],
       ['src/core/status/host-health.ts', /type ServerStateCode =([^;]*);/, 'PUBLISH_PENDING'],
@@ -38,20 +38,20 @@ describe('the help on a code', () => {
       assert.match(codeText(code) ?? '', new RegExp(`^${code}\n\n[^]*\nPolicy [^]*\nWhat to do `), code);
   });
 
-  it('takes a code in any case, and with hyphens', () => {
+  it('accepts a code in any case, and with hyphens', () => {
     assert.equal(codeText('download_digest'), codeText('DOWNLOAD_DIGEST'));
     assert.equal(codeText('Download-Digest'), codeText('DOWNLOAD_DIGEST'));
     assert.equal(codeText('toString'), undefined);
   });
 });
 
-describe('codes near to what was typed', () => {
+describe('codes similar to the typed one', () => {
   it('differ little, the nearest first', () => {
     assert.equal(nearCodes('download_digst')[0], 'DOWNLOAD_DIGEST');
     assert.equal(nearCodes('LOCK_HOLD')[0], 'LOCK_HELD');
   });
 
-  it('have the part that was typed, a few of them', () => {
+  it('contain the typed part, up to a few', () => {
     assert.deepEqual(
       nearCodes('metadata_m'),
       all.filter((code) => code.includes('METADATA_M')),
@@ -59,7 +59,7 @@ describe('codes near to what was typed', () => {
     assert.equal(nearCodes('metadata').length, 5);
   });
 
-  it('are none for what is like no code, too short, or too long to be one', () => {
+  it('are empty for a text that is similar to no code, too short, or too long', () => {
     for (const name of ['xyzzyplugh', 'a', '', 'DOWNLOAD_DIGEST'.repeat(1000)])
       assert.deepEqual(nearCodes(name), [], name.slice(0, 20));
   });

@@ -15,7 +15,7 @@ const flags: CommonFlags = { color: 'never', input: false } as unknown as Common
 const answer: Answer = { outcome: 'done', details: {}, lines: ['DONE'] };
 
 describe('a command', () => {
-  it('only answers where it is one of these', longCase, async () => {
+  it('changes nothing if it is one of these', longCase, async () => {
     const loaded = await Promise.all(
       commands.map(async ({ name, load }) => ({ name, ...(await load()).command })),
     );
@@ -28,7 +28,7 @@ describe('a command', () => {
     ]);
   });
 
-  it('that changes something by an argument or a flag acts with it, and only answers without', async () => {
+  it('that changes the host only with an argument or flag changes nothing without it', async () => {
     const cases: readonly (readonly [string, readonly string[], object, boolean])[] = [
       ['refusals', ['forget'], {}, false],
       ['verify', [], { repair: true }, false],
@@ -50,18 +50,18 @@ describe('the exit code of a lost answer', () => {
   const lost = (more: Partial<Parameters<typeof exitCodeOfLostAnswer>[0]>): number =>
     exitCodeOfLostAnswer({ answer, exitCode: 0, isOnlyAnswer: true, failureExitCode: undefined, ...more });
 
-  it('is 1 of a command that only answers, or its own code of a failure', () => {
+  it('is 1 for a command that changes nothing, or its own code of a failure', () => {
     assert.equal(lost({}), 1);
     assert.equal(lost({ failureExitCode: 3 }), 3);
   });
 
-  it('is the own one of a command that changed something, or found something', () => {
+  it('is the own code of a command that changed or found something', () => {
     assert.equal(lost({ isOnlyAnswer: false }), 0);
     assert.equal(lost({ isOnlyAnswer: false, exitCode: 130 }), 130);
     assert.equal(lost({ exitCode: 2 }), 2);
   });
 
-  it('is 1 for an answer that lasts until its reader ends, as of status --watch', () => {
+  it('is 1 for an answer that lasts until its reader ends, as that of status --watch', () => {
     assert.equal(lost({ exitCode: 130 }), 1);
   });
 
@@ -71,7 +71,7 @@ describe('the exit code of a lost answer', () => {
 });
 
 describe('the warning of a lost answer', () => {
-  it('names the cause, unless the reader went away', () => {
+  it('names the cause, unless the reader closed the pipe', () => {
     assert.deepEqual(lostAnswerWarning({ lines: 1, code: 'ENOSPC' }), [
       '1 line of the answer could not be written (ENOSPC)',
     ]);

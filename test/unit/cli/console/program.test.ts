@@ -58,7 +58,7 @@ describe('a flag for a serial', () => {
 });
 
 describe('parseCommandLine', () => {
-  it('gives the command its arguments and its flags, parsed', async () => {
+  it('passes the parsed arguments and flags to the command', async () => {
     const found = await parse('paint', 'wall', '--coats', '2', '--dry-for', '90m', '--json');
     assert.equal(found.kind, 'command');
     if (found.kind !== 'command') return;
@@ -70,7 +70,7 @@ describe('parseCommandLine', () => {
     );
   });
 
-  it('imports only the module of the command that was typed', async () => {
+  it('imports only the module of the typed command', async () => {
     const { entries, loaded } = table();
     await parseCommandLine(['repo', 'status', 'x'], entries, surroundings);
     assert.deepEqual(loaded, ['repo status']);
@@ -78,7 +78,7 @@ describe('parseCommandLine', () => {
     assert.deepEqual(loaded, ['repo status']);
   });
 
-  it('takes a flag from its environment variable, and the flag before it', async () => {
+  it('reads a flag from its environment variable, and prefers the typed flag', async () => {
     const env = { WRIT_PAINT_PAINT_NAME: 'ochre' };
     const fromEnvironment = await parseIn(env, 'paint', 'wall');
     const fromFlag = await parseIn(env, 'paint', 'wall', '--paint-name', 'umber');
@@ -98,7 +98,7 @@ describe('parseCommandLine', () => {
     }
   });
 
-  it('refuses a variable of an older version where the command would have read it, and names the new one', async () => {
+  it('refuses a variable of an older version if the command would have read it, and names the new one', async () => {
     const env = { WRIT_PAINT_NAME: 'ochre' };
     await assert.rejects(parseIn(env, 'paint', 'wall'), (error: WritError) => {
       assert.equal(error.code, 'USAGE');
@@ -113,14 +113,14 @@ describe('parseCommandLine', () => {
       assert.equal(
         found.kind === 'command' && paintName(found.flags),
         'umber',
-        'it would not have been read',
+        'no command would have read it',
       );
     }
     assert.equal((await parseIn(env, 'paint', '--help')).kind, 'text');
     assert.equal((await parseIn({ WRIT_PAINT: 'x', WRIT_NAME: 'x' }, 'paint', 'wall')).kind, 'command');
   });
 
-  it('names the new variable of a flag that must be given, and not only the flag', async () => {
+  it('names the new variable of a required flag, and not only the flag', async () => {
     const flags = { wall: required('--wall <dir>', 'which') };
     const load = () => Promise.resolve({ command: { ...definition, flags } });
     const entries = [{ name: 'paint', summary: 'paints', load }];
@@ -132,23 +132,23 @@ describe('parseCommandLine', () => {
 
   it('reads no variable of a flag if an alternative was typed, and rejects two variables by their names', async () => {
     const flags = {
-      door: besides(optional('--door <url>', 'one way'), 'gate'),
-      gate: besides(optional('--gate <dir>', 'another way'), 'door'),
+      line: besides(optional('--line <url>', 'one source'), 'gate'),
+      gate: besides(optional('--gate <dir>', 'another source'), 'line'),
     };
     const load = () => Promise.resolve({ command: { ...definition, flags } });
     const entries = [{ name: 'paint', summary: 'paints', load }];
     const flagsOf = async (env: Readonly<Record<string, string>>, ...typed: string[]) => {
       const found = await parseCommandLine(['paint', 'x', ...typed], entries, { ...surroundings, env });
-      const { door, gate } = (found.kind === 'command' ? found.flags : {}) as Record<string, unknown>;
-      return [door, gate];
+      const { line, gate } = (found.kind === 'command' ? found.flags : {}) as Record<string, unknown>;
+      return [line, gate];
     };
-    const one = { WRIT_PAINT_DOOR: 'a' };
+    const one = { WRIT_PAINT_LINE: 'a' };
     const both = { ...one, WRIT_PAINT_GATE: 'b' };
     assert.deepEqual(await flagsOf(one), ['a', undefined]);
     assert.deepEqual(await flagsOf(one, '--gate', 'c'), [undefined, 'c']);
-    assert.deepEqual(await flagsOf(both, '--door', 'c'), ['c', undefined]);
-    assert.deepEqual(await flagsOf({}, '--door', 'c', '--gate', 'd'), ['c', 'd']);
-    const message = 'WRIT_PAINT_DOOR and WRIT_PAINT_GATE are both set: unset one of them';
+    assert.deepEqual(await flagsOf(both, '--line', 'c'), ['c', undefined]);
+    assert.deepEqual(await flagsOf({}, '--line', 'c', '--gate', 'd'), ['c', 'd']);
+    const message = 'WRIT_PAINT_LINE and WRIT_PAINT_GATE are both set: unset one of them';
     await assert.rejects(flagsOf(both), { code: 'USAGE', message });
   });
 
@@ -199,7 +199,7 @@ describe('parseCommandLine', () => {
     });
   }
 
-  it('names the commands of a group that was typed alone, and not all there are', async () => {
+  it('names the commands of a group that was typed alone, and no others', async () => {
     const alone = {
       code: 'USAGE',
       message: 'writ repo needs a command: status, check',
@@ -208,17 +208,17 @@ describe('parseCommandLine', () => {
     await assert.rejects(parse('repo'), alone);
   });
 
-  it('prints where to begin without arguments', async () => {
+  it('prints the first steps without arguments', async () => {
     const hint = /^On a host begin with `writ status`, to sign policy with `writ init`\. .*`writ --help`\.$/;
     await assert.rejects(parse(), { code: 'USAGE', message: 'writ needs a command', hint });
   });
 
-  it('names the flags of a command for one that it does not have', async () => {
+  it('names the flags of a command after an unknown flag', async () => {
     const hint = /^The flags of writ paint: --coats --dry-for --paint-name --json /;
     await assert.rejects(parse('paint', 'wall', '--now'), { message: "unknown option '--now'", hint });
   });
 
-  it('names a mistyped flag, and not the required one that is missing for it', async () => {
+  it('names a mistyped flag, and not the missing required one', async () => {
     const flags = { wall: required('--wall <dir>', 'which') };
     const load = () => Promise.resolve({ command: { ...definition, flags } });
     const typed = (...argv: string[]) =>
@@ -229,7 +229,7 @@ describe('parseCommandLine', () => {
     await assert.rejects(typed('paint', 'x', '--json'), { message: /^required option '--wall/ });
   });
 
-  it('suggests the command that was meant', async () => {
+  it('suggests the most similar command', async () => {
     await assert.rejects(parse('pain'), { code: 'USAGE', hint: 'Did you mean paint?' });
   });
 

@@ -8,7 +8,7 @@ function at(line: ReturnType<typeof createProgressLine>, done: number, nowMs: nu
   return line({ done, total, unit: 'bytes' }, nowMs);
 }
 
-describe('how far a step is', () => {
+describe('the progress of a step', () => {
   it('is its amount and share at once, its rate and the time left when half a second was measured', () => {
     const line = createProgressLine();
     assert.equal(at(line, 0, 0), '0 B of 2.0 GB, 0 %');
@@ -17,7 +17,7 @@ describe('how far a step is', () => {
     assert.equal(at(line, 20_000_000, 60_000), '20.0 MB of 2.0 GB, 1 %, 333.3 kB/s, 1:39:00 left');
   });
 
-  it('counts no byte for a rate that was there before', () => {
+  it('excludes earlier bytes from the rate', () => {
     const line = createProgressLine();
     at(line, 1_000_000_000, 0);
     assert.equal(at(line, 1_100_000_000, 10_000), '1.1 GB of 2.0 GB, 55 %, 10.0 MB/s, 1:30 left');
@@ -42,7 +42,7 @@ describe('how far a step is', () => {
     assert.equal(line({ done: 1.5, total: 4, unit: 'files' }, 50), '1 of 4 files, 37 %');
   });
 
-  it('is whole where there is nothing to do', () => {
+  it('is complete if there is nothing to do', () => {
     assert.equal(createProgressLine()({ done: 0, total: 0, unit: 'bytes' }, 0), '0 B of 0 B, 100 %');
   });
 });

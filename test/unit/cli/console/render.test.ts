@@ -42,7 +42,7 @@ const answer: Answer = {
   outcome: 'rolled-back',
   exitCode: 5,
   details: { changed: false },
-  lines: ['ROLLED BACK generation 17', '  said: \u001b[31mred'],
+  lines: ['ROLLED BACK generation 17', '  text: \u001b[31mred'],
   next: 'writ history',
 };
 
@@ -50,7 +50,7 @@ describe('answers', () => {
   it('go to stdout, the next step last, with control characters escaped', () => {
     const { renderer, out, err } = rendered();
     renderer.answer(answer);
-    assert.equal(out.text(), 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n');
+    assert.equal(out.text(), 'ROLLED BACK generation 17\n  text: \\u{1b}[31mred\nNext: writ history\n');
     assert.equal(err.text(), '');
   });
 
@@ -92,20 +92,20 @@ describe('answers', () => {
     assert.equal(JSON.parse(out.text()).outcome, 'rolled-back');
   });
 
-  it('that change replace the former one on a terminal, also when only ages changed', () => {
+  it('that change replace the previous one on a terminal, also when only ages changed', () => {
     const { renderer, out } = rendered({}, { columns: 80 });
     renderer.redraw(answer, ['12:00']);
     renderer.redraw(answer);
-    const block = 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n';
+    const block = 'ROLLED BACK generation 17\n  text: \\u{1b}[31mred\nNext: writ history\n';
     assert.equal(out.text(), `\u001b[H\u001b[2J${block}\u001b[H\u001b[2J${block}`);
   });
 
-  it('hold no character as JSON that a terminal would obey', () => {
+  it('contain no control character of a terminal as JSON', () => {
     const { renderer, out } = rendered({ json: true });
-    const said = '\u001b[31m \u009b31m \u007f \u202e \u2028 \u00e4';
-    renderer.answer({ ...answer, details: { said } });
+    const text = '\u001b[31m \u009b31m \u007f \u202e \u2028 \u00e4';
+    renderer.answer({ ...answer, details: { text } });
     assert.doesNotMatch(out.text().trimEnd(), /[\p{Cc}\u202e\u2028]/u);
-    assert.equal(JSON.parse(out.text()).said, said);
+    assert.equal(JSON.parse(out.text()).text, text);
   });
 
   for (const [level, exitCode, color] of [
@@ -134,7 +134,7 @@ describe('answers', () => {
     assert.deepEqual(drawn(4, 3), ['ACTIVE  日', '  0', '(2 more lines)']);
   });
 
-  it('take colours from the environment that was given, and not from that of the process', () => {
+  it('read colours from the given environment, and not from that of the process', () => {
     const before = process.env['FORCE_COLOR'];
     process.env['FORCE_COLOR'] = '1';
     try {
@@ -361,7 +361,7 @@ describe('narration', () => {
     );
   });
 
-  it('on a terminal measures a step anew when it began anew', async () => {
+  it('on a terminal measures a step again when it restarts', async () => {
     const { renderer, err } = rendered({}, { columns: 80 });
     const reporter = renderer.reporter(clock);
     const far = (done: number) => reporter.progress('read', { done, total: 100, unit: 'files' }, 'both');
@@ -387,7 +387,7 @@ describe('narration', () => {
       assert.equal(out.text() + err.text(), '');
     });
 
-    it(`is silent with ${Object.keys(options)}, but for warnings`, () => {
+    it(`prints only warnings with ${Object.keys(options)}`, () => {
       const { renderer, err } = rendered(options);
       const reporter = renderer.reporter(clock);
       reporter.begin('fetch');

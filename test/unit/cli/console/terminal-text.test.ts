@@ -4,7 +4,7 @@ import { columnsOf, cutToColumns, printableJson } from '../../../../src/cli/cons
 import { printable } from '../../../../src/core/text/printable.js';
 
 describe('printable', () => {
-  it('shows what would move the cursor or turn the text', () => {
+  it('shows characters that would move the cursor or reverse the text', () => {
     assert.equal(
       printable('a\u0000\u001b[2J\n\u202e\u2066\u0085ä日'),
       'a\\u{0}\\u{1b}[2J\\u{a}\\u{202e}\\u{2066}\\u{85}ä日',
@@ -15,7 +15,7 @@ describe('printable', () => {
 describe('an invisible character', () => {
   for (const hidden of ['\u200b', '\ufeff', '\u00ad', '\u3164', '\ufe0f', '\u{e0041}', '\ufff9']) {
     const code = hidden.codePointAt(0)?.toString(16);
-    it(`U+${code} is shown, and JSON of it is still the same value`, () => {
+    it(`U+${code} is shown, and its JSON has the same value`, () => {
       assert.equal(printable(`a${hidden}b`), `a\\u{${code}}b`);
       const json = printableJson({ text: `a${hidden}b` });
       assert.match(json, /^[ -~]*$/);
@@ -40,7 +40,7 @@ describe('columns', () => {
     it(`of "${text}" are ${columns}`, () => assert.equal(columnsOf(text), columns));
   }
 
-  it('hold as many whole characters as fit', () => {
+  it('contain as many whole characters as fit', () => {
     assert.equal(cutToColumns('日本語', 5), '日本');
     assert.equal(cutToColumns('日本語', 6), '日本語');
     assert.equal(cutToColumns('abc', 0), '');

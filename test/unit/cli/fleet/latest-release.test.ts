@@ -1,4 +1,4 @@
-// Which release `writ fleet wait --latest` takes: by signed metadata that was read after the question, else by what hosts report.
+// The release of `writ fleet wait --latest`: the newest of signed metadata that was read after the query, else of host reports.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { chooseLatest, findLatestRelease } from '../../../../src/cli/fleet/latest-release.js';
@@ -26,31 +26,31 @@ function summary(
   return { releases, offers: [{ ...asked, serial: 7 }], repositories } as unknown as FleetSummary;
 }
 
-/** @param script the serial and the time of the reading, of each look; the last one again and again */
+/** @param script serial and time of the reading for each query; the last one repeats */
 async function find(script: readonly (readonly [serial: number, readAtMs: number])[], withinMs = 1_800_000) {
   const clock = fakeClock({ mode: 'skip' });
   const lines: string[] = [];
-  const keep = (...words: readonly string[]) => void lines.push(words.join(' '));
+  const keep = (...texts: readonly string[]) => void lines.push(texts.join(' '));
   const reporter = { begin: keep, drop: () => undefined, finish: keep, warn: keep };
-  let [waits, looks] = [0, 0];
-  const door = {
+  let [waits, queries] = [0, 0];
+  const server = {
     wait: async () => {
       waits += 1;
       return { atMs: 1000 } as WaitFacts;
     },
     summary: async () => {
-      const [serial, readAtMs] = script[Math.min(looks, script.length - 1)] ?? [0, 0];
-      looks += 1;
+      const [serial, readAtMs] = script[Math.min(queries, script.length - 1)] ?? [0, 0];
+      queries += 1;
       return summary([repository(serial, readAtMs)], [500]);
     },
   };
   const context = { clock, reporter, signal: new AbortController().signal };
   const startedMs = clock.monotonicMs();
-  const serial = await findLatestRelease(door, asked, context as never, withinMs);
-  return { serial, looks, waits, lines, tookMs: clock.monotonicMs() - startedMs };
+  const serial = await findLatestRelease(server, asked, context as never, withinMs);
+  return { serial, queries, waits, lines, tookMs: clock.monotonicMs() - startedMs };
 }
 
-describe('the newest release that a fleet server knows', () => {
+describe('the newest release of a fleet server', () => {
   it('is the signed one when the server follows a repository, whatever a host reports', () => {
     const known = chooseLatest(summary([repository(4, 70)], [5000]), asked);
     assert.deepEqual(known, { serial: 4, readAtMs: 70 });
@@ -70,12 +70,12 @@ describe('the newest release that a fleet server knows', () => {
   });
 
   it('comes from a refresh that began after the query, because an earlier one has no later publish', async () => {
-    const { serial, looks, waits, lines } = await find([
+    const { serial, queries, waits, lines } = await find([
       [41, 900],
       [41, 999],
       [42, 1000],
     ]);
-    assert.deepEqual([serial, looks, waits], [42, 3, 3]);
+    assert.deepEqual([serial, queries, waits], [42, 3, 3]);
     assert.equal(lines.at(-1), 'release dns stable 42 is the newest');
   });
 

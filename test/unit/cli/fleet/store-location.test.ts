@@ -8,7 +8,7 @@ import { runWrit } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('the location of a store', () => {
-  it('is the one line of the file, and is in no error', () => {
+  it('is the only line of the file, and appears in no error', () => {
     using dir = tempDir();
     const at = (path: string): string => dir.join(path);
     const secret = 'postgres://me:hush@db/fleet';
@@ -37,7 +37,7 @@ describe('the location of a store', () => {
     assert.equal((await run('log', { WRIT_FLEET_STORE_FILE: 'file' })).stdout, typed.stdout);
     const both = await run('log', { WRIT_FLEET_STORE_FILE: 'file', WRIT_FLEET_STORE: 'store' });
     assert.match(both.stderr, /WRIT_FLEET_STORE.* are both set/);
-    // A flag beats the environment, also that of its rivals.
+    // A flag has priority over the environment, also over that of its alternatives.
     assert.equal(
       (await run('log', { WRIT_FLEET_STORE_FILE: 'gone' }, '--store', 'store')).stdout,
       typed.stdout,
@@ -48,23 +48,19 @@ describe('the location of a store', () => {
     );
   });
 
-  it(
-    'of fleet serve, and the address of its webhook, come from files, and are in no error',
-    longCase,
-    async () => {
-      using dir = tempDir();
-      writeFileSync(dir.join('file'), `${dir.path}\n`);
-      writeFileSync(dir.join('hook'), 'http://alarms.example.net/hush\n');
-      const serve = async (...args: string[]) =>
-        (await runWrit(['fleet', 'serve', ...args], { cwd: dir.path })).stderr;
-      const opened = await serve('--store-file', 'file', '--listen', '127.0.0.1:0');
-      assert.match(opened, /FLEET_STORE_LOCATION/);
-      const hook = await serve('--store', 'store', '--webhook-file', 'hook');
-      assert.match(hook, /the file of the webhook hook cannot be used/);
-      for (const text of [opened, hook]) assert.ok(!text.includes('hush'), text);
-      const twice = ['--webhook', 'http://127.0.0.1:1/x', '--webhook-file', 'hook'];
-      assert.match(await serve('--store', 'store', ...twice), /give one of them/);
-      assert.match(await serve(), /--store is missing/);
-    },
-  );
+  it('of fleet serve, and the address of its webhook, come from files, and appear in no error', longCase, async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('file'), `${dir.path}\n`);
+    writeFileSync(dir.join('hook'), 'http://alarms.example.net/hush\n');
+    const serve = async (...args: string[]) =>
+      (await runWrit(['fleet', 'serve', ...args], { cwd: dir.path })).stderr;
+    const opened = await serve('--store-file', 'file', '--listen', '127.0.0.1:0');
+    assert.match(opened, /FLEET_STORE_LOCATION/);
+    const hook = await serve('--store', 'store', '--webhook-file', 'hook');
+    assert.match(hook, /the file of the webhook hook cannot be used/);
+    for (const text of [opened, hook]) assert.ok(!text.includes('hush'), text);
+    const twice = ['--webhook', 'http://127.0.0.1:1/x', '--webhook-file', 'hook'];
+    assert.match(await serve('--store', 'store', ...twice), /give one of them/);
+    assert.match(await serve(), /--store is missing/);
+  });
 });

@@ -1,4 +1,4 @@
-// The warning of `writ pull` and `writ health` for a clock that is before the release of the program. It is no part of the answer.
+// The warning of `writ pull` and `writ health` for a clock that is before the release of the program. It is not part of the answer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runWrit } from '../../../kit/cli/run-writ.js';

@@ -16,7 +16,7 @@ const starting = { agent: 'init', ageMs: 10_000 } as const;
 
 const statusFiles = { none: undefined, fresh, old, future, stopped, stoppedLongAgo, starting } as const;
 
-/** If this user cannot read the ledger, or may not connect. */
+/** The errors of a user who cannot read the ledger, or may not connect. */
 const unreadable: readonly StatusSource[] = [
   'unknown',
   'status-file',
@@ -26,7 +26,7 @@ const unreadable: readonly StatusSource[] = [
   'unknown',
   'status-file',
 ];
-/** Of a host whose lock no process holds. */
+/** The status file of a host with a lock that no process holds. */
 const free: readonly StatusSource[] = [
   'state-directory',
   'state-directory',

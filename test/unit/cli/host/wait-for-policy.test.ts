@@ -46,7 +46,7 @@ function stage(script: readonly Scripted[], report = statusReport(), more: Parti
 }
 
 describe('waiting for a policy', () => {
-  it('ends with the first pull that makes one active, and answers as that pull', async () => {
+  it('ends with the first pull that activates a policy, and has the answer of that pull', async () => {
     const { wait, tries } = stage([nothing, nothing, cycleResult('activated')]);
     const answer = await wait(300_000);
     assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['activated', 0, 3]);

@@ -202,7 +202,7 @@ describe('waiting for a release to settle', () => {
     assert.equal(back.exitCode, 5);
   });
 
-  it('reports the present generation, and what the pull did apart from it, after a restore', async () => {
+  it('reports the present generation and, separately, the result of the pull after a restore', async () => {
     const back = hostWith(6, settled, { generation: 19, confirmed: true });
     const { details, lines } = await settling([hostWith(7, baking, { generation: 18 }), back]).answer();
     const { generation, changed, confirmed, bundles, pull } = details;
@@ -231,7 +231,7 @@ describe('waiting for a release to settle', () => {
     assert.match(lines[1] ?? '', /^ {2}now: generation 18 is active .* confirmed by every worker$/);
   });
 
-  it('reports that a worker was notified since, where its group needs no confirmation', async () => {
+  it('reports that a worker was notified since, if its group needs no confirmation', async () => {
     const pull = cycleResult('degraded', { fromGeneration: 17, generation: 18, confirmed: false });
     const [worker] = statusReport().workers;
     assert.ok(worker);
@@ -248,7 +248,7 @@ describe('waiting for a release to settle', () => {
     assert.equal((await settledWith('notified', [finding])).exitCode, 4);
   });
 
-  it('names the workers that do not use the release at its end, where they are others than after the pull', async () => {
+  it('names the workers that do not use the release at the end, if they differ from those after the pull', async () => {
     const pull = cycleResult('degraded', { fromGeneration: 17, generation: 18, confirmed: false });
     const [worker] = statusReport().workers;
     assert.ok(worker);

@@ -41,7 +41,7 @@ describe('`writ fleet status` for people', () => {
     assert.ok(summaryOf({ roots: [root(1, 'a'), root(1, 'b')] }).includes(same));
   });
 
-  it('counts the hosts whose liveness is not known yet only when there are some', () => {
+  it('counts the hosts of unknown liveness only when there are some', () => {
     assert.equal(hostsLine({ unjudged: 1 }), '9 hosts; too early to say whether 1 host is silent');
     const both = '9 hosts, 2 silent; too early to say whether 3 hosts are silent';
     assert.equal(hostsLine({ silent: 2, unjudged: 3 }), both);

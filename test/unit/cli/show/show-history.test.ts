@@ -11,7 +11,7 @@ import { historyEntries } from '../../../kit/cli/status-reports.js';
 describe('the history of a host', () => {
   it('is one line a cycle', () =>
     matchesFile('test/golden/history/list.txt', blockText(showHistory(historyEntries))));
-  it('names a user as one: `root` alone could be the role of the metadata', () => {
+  it('marks a user as one, because `root` alone could be the metadata role', () => {
     const [entry] = historyEntries;
     const lineBy = (by: string) => showHistory([{ ...entry!, by }]).lines.join();
     const headBy = (by: string) => showCycle({ ...entry!, by }).lines[0] ?? '';
@@ -97,7 +97,7 @@ describe('the history of a host', () => {
     const refused = bundleResult('rejected', { problem: problem('CHECK_FAILED', 'dns-edge: no'), fixes: 40 });
     assert.equal(shown(refused), 'dns-edge 42, fixes 40: no');
   });
-  it('names no move of a release that waits after a refusal of everything', () => {
+  it('names no move for a release that waits after a refusal of each generation', () => {
     const [entry] = historyEntries;
     assert.ok(entry);
     for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {

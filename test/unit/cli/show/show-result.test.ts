@@ -246,8 +246,8 @@ describe('the last block of a cycle', () => {
 
   it('begins with the outcome in capitals for every outcome', () => {
     for (const [name, result] of Object.entries(cases)) {
-      const word = name === 'busy' ? 'BUSY' : result.outcome.replace('-', ' ').toUpperCase();
-      assert.ok(showResult(result).lines[0]?.startsWith(word), name);
+      const label = name === 'busy' ? 'BUSY' : result.outcome.replace('-', ' ').toUpperCase();
+      assert.ok(showResult(result).lines[0]?.startsWith(label), name);
     }
   });
 

@@ -29,7 +29,7 @@ function emptyHost(): StatusReport {
 
 const downloading = { doneBytes: 12_000_000, totalBytes: 40_000_000 };
 
-const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
+const cases: Readonly<Record<string, readonly [label: string, report: StatusReport]>> = {
   active: ['active', statusReport()],
   'first-download': ['empty', { ...emptyHost(), downloading }],
   'repaired-on-disk': [
@@ -254,9 +254,9 @@ describe('the undo command of a status', () => {
 });
 
 describe('the status of a host', () => {
-  for (const [name, [word, report]] of Object.entries(cases)) {
+  for (const [name, [label, report]] of Object.entries(cases)) {
     it(`matches its golden file: ${name}`, () => {
-      assert.equal(statusLabel(report), word);
+      assert.equal(statusLabel(report), label);
       matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
     });
   }
@@ -309,7 +309,7 @@ describe('the status of a host', () => {
   it('is active again after the workers that the last cycle missed were notified', () => {
     const last = { ...statusReport().last!, outcome: 'degraded' } as const;
     assert.equal(statusLabel(statusReport({ last })), 'active');
-    const problems = [problem('WORKER_UNCONFIRMED', 'nobody proved it')];
+    const problems = [problem('WORKER_UNCONFIRMED', 'no worker confirmed it')];
     assert.equal(statusLabel(statusReport({ last, problems })), 'degraded');
   });
 

@@ -72,7 +72,7 @@ describe('a text of several lines', () => {
 });
 
 describe('lost lines of the log of an agent', () => {
-  it('have a line with their number and the cause, where there are some', () => {
+  it('have a line with their number and the cause, if there are some', () => {
     assert.deepEqual(logLines({}), []);
     assert.deepEqual(logLines({ logLosses: { lines: 12, code: 'ENOSPC' } }), [
       '  log       12 lines since the start of the agent could not be written [ENOSPC]',
