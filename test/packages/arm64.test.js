@@ -1,5 +1,5 @@
-// The Debian packages of arm64 beside those of this machine: the same files, every program for the right processor. Nothing of them
-// is started: no machine of that kind is here.
+// Compares the Debian packages of arm64 with those of this machine: the same files, each program for the right processor. The
+// test starts none of them, because this machine has another processor.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ const debOf = (name, architecture) =>
     readdirSync(built[architecture]).find((one) => one.startsWith(`${name}_`) && one.endsWith('.deb')),
   );
 
-/** @returns the processor that a program or library is for; undefined where the file is neither */
+/** @returns the processor of a program or library; undefined for another file */
 function processorOf(path) {
   const head = Buffer.alloc(20);
   const file = openSync(path, 'r');
@@ -27,7 +27,7 @@ function processorOf(path) {
   return head.subarray(0, 4).equals(Buffer.from('\x7fELF')) ? head.readUInt16LE(18) : undefined;
 }
 
-/** Files of a package: each with the processor that it is for. */
+/** @returns the files of a package, each with its processor */
 function filesOf(name, architecture) {
   const tree = join(folder, `${name}-${architecture}`);
   tool('--extract', debOf(name, architecture), tree);
@@ -56,7 +56,7 @@ for (const name of ['writ', 'writ-fleet'])
       assert.deepEqual(other.sort(), one.sort());
     });
 
-    it('has programs and libraries for its processor alone', () => {
+    it('has programs and libraries only for its processor', () => {
       for (const [architecture, all] of Object.entries(files)) {
         const native = all.filter(({ processor }) => processor !== undefined);
         assert.ok(native.length > 0, 'Node, or the library of libsql');
@@ -67,7 +67,7 @@ for (const name of ['writ', 'writ-fleet'])
       }
     });
 
-    it('differs in its control file by nothing but architecture and size', () => {
+    it('differs in its control file only in architecture and size', () => {
       const fields = (architecture) =>
         tool('-f', debOf(name, architecture)).replace(/^Installed-Size: \d+\n/m, '');
       assert.match(fields('arm64'), /^Architecture: arm64$/m);

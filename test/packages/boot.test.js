@@ -1,6 +1,6 @@
-// The promise of the README and docs/install.md, kept on booted machines: a bare Debian, the packages as apt installs them, the commands as
-// the page has them, units that systemd starts. Two machines: one that serves a repository and a fleet and is a host itself, and
-// one that the five commands make a host of that fleet.
+// The steps of the README and docs/install.md on booted machines: a bare Debian, the packages as apt installs them, the commands
+// of the page, units that systemd starts. There are two machines: one serves a repository and a fleet and is a host itself,
+// and the five commands make the other one a host of that fleet.
 import assert from 'node:assert/strict';
 import {
   cpSync,
@@ -26,7 +26,7 @@ const [page, fleetPage, serverPage] = ['install.md', 'fleet.md', 'server.md'].ma
 const repository = 'http://127.0.0.1:8080/';
 const fleetUrl = 'http://127.0.0.1:8443';
 const folder = mkdtempSync('/var/tmp/writ-boot-');
-/** Never written: each machine has its own disk over it. */
+/** The read-only root: each machine writes to its own disk over it. */
 const lower = process.env.WRIT_CLEAN_ROOT ?? join(folder, 'clean');
 const machines = [];
 
@@ -46,7 +46,7 @@ async function boot(name, networkOf) {
   return machine;
 }
 
-/** As a bare Debian has it: what the packages ask for is apt's to bring, from what it has fetched and verified before. */
+/** Boots a bare Debian: apt installs the dependencies of the packages, from the files that it fetched and verified before. */
 async function bare(name, networkOf) {
   const root = join(placeOf(name), 'upper/root');
   mkdirSync(root, { recursive: true });
@@ -54,7 +54,7 @@ async function bare(name, networkOf) {
     cpSync(join(built, deb), join(root, deb));
   const machine = await boot(name, networkOf);
   await machine.sh('dpkg --purge bubblewrap libatomic1 rsync');
-  // Nobody is there to say yes, and what was fetched before is what is needed, not what is recommended.
+  // The test cannot confirm a question of apt, and only required packages were fetched before, not recommended ones.
   const answers = 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false";';
   await machine.sh(`echo '${answers}' > /etc/apt/apt.conf.d/answers`);
   return machine;
@@ -72,7 +72,7 @@ const policy = '/var/lib/writ/policy/current/access';
 const statusOf = async (machine) => JSON.parse(await machine.sh('writ status --json'));
 const timeOf = async (machine, unit) => Number(await machine.show(unit, 'ActiveEnterTimestampMonotonic'));
 
-/** The bytes of the whole tree, by digest. */
+/** @returns the digest of each file of the tree */
 const treeOf = (machine, path) => machine.sh(`cd ${path}/ && find . -type f | sort | xargs sha256sum`);
 
 async function stopsInTime(machine, unit) {
@@ -84,7 +84,7 @@ async function stopsInTime(machine, unit) {
 
 let office;
 const [setUp, publishing] = blocksOf(sectionOf(serverPage, 'One machine publishes and serves'));
-/** What `init` asks a person for. */
+/** The passphrase that `init` asks for. */
 const passphrase = 'export WRIT_PASSPHRASE=of-this-hour';
 const publish = (revision) =>
   office.sh(`set -e; ${passphrase}; cd /srv/office
@@ -92,7 +92,7 @@ const publish = (revision) =>
 const source = '/srv/office/policy';
 
 describe('a bare Debian', () => {
-  it('becomes a server of policy and of a fleet by the packages, each under a user of its own', async () => {
+  it('becomes a repository server and a fleet server by the packages, each under a user of its own', async () => {
     office = await bare('office');
     await office.sh('apt install ./writ_*.deb ./writ-server_*.deb ./writ-fleet_*.deb');
     const enabled = await office.sh('systemctl is-enabled writ-agent writ-server writ-fleet; true');
@@ -120,7 +120,7 @@ describe('a bare Debian', () => {
     }
   });
 
-  it('is a host with verified policy by one edited file and one start', async () => {
+  it('becomes a host with verified policy after one edited file and one start', async () => {
     await office.sh('cp /srv/office/repo/metadata/1.root.json /etc/writ/root.json');
     const marks = `s|^# repository:.*|repository: ${repository}|; s/^# \\(bundles:\\|  - name: access\\)/\\1/`;
     await office.sh(`sed -i '${marks}' /etc/writ/agent.yaml`);
@@ -133,7 +133,7 @@ describe('a bare Debian', () => {
     assert.equal(await office.show('writ-agent', 'ActiveState'), 'active');
   });
 
-  it('gets the second release by a pull, and its agent stops at once', async () => {
+  it('activates the second release by a pull, and its agent stops at once', async () => {
     await office.sh(`echo two > ${source}/rules.txt && rm -r ${source}/deep`);
     await publish('second');
     await office.sh('writ pull');
@@ -148,7 +148,7 @@ describe('a machine that publishes and serves', () => {
   const refresh = 'writ refresh --repository /srv/writ/repo --keys /etc/writ/online';
   const files = () => office.sh('find /srv/writ -type f -printf "%P %U %m %T@\\n" | sort');
 
-  it('refuses root in what the server owns, by name, and writes nothing', async () => {
+  it('refuses root in the directories of the server, by name, and writes nothing', async () => {
     const before = await files();
     const { exitCode, stderr } = await office.type(refresh);
     assert.equal(exitCode, 2);
@@ -156,7 +156,7 @@ describe('a machine that publishes and serves', () => {
     assert.equal(await files(), before);
   });
 
-  it('never puts an older timestamp over the one that the server signed', async () => {
+  it('never replaces the timestamp of the server by an older one', async () => {
     const version = async () =>
       JSON.parse(await office.sh('cat /srv/writ/repo/metadata/timestamp.json')).signed.version;
     const before = await version();
@@ -177,7 +177,7 @@ describe('the five commands of docs/install.md', () => {
   const [, fleetLine] = /`(fleet: \{.*?\})`/.exec(page);
   let host;
 
-  /** As a person has it for the servers of this test, from what the page shows. */
+  /** @returns the configuration of the page, with the servers of this test */
   function agentYaml() {
     return `${smallest}${fleetLine}\n`
       .replace('https://policy.example.net/', repository)
@@ -185,7 +185,7 @@ describe('the five commands of docs/install.md', () => {
   }
   const asFleet = (line) => office.sh(`runuser -u writ-fleet -- ${line} --store /var/lib/writ-fleet`);
 
-  it('begin with three files, in a machine that has nothing else', async () => {
+  it('begin with three files, on a machine without other files of Writ', async () => {
     host = await bare('edge-1', office.pid1);
     const [, create] = blocksOf(fleetPage, '')[0].split('\n');
     const token = await office.sh(`umask 077; runuser -u writ-fleet -- ${create} && cat fleet.token`);
@@ -205,7 +205,7 @@ describe('the five commands of docs/install.md', () => {
       await host.sh(line);
     });
 
-  it('end in a host that the fleet counts, whose token is gone', async () => {
+  it('end with a host that the fleet counts, and with no token on it', async () => {
     assert.equal(await host.sh('ls /etc/writ'), 'agent.yaml\nroot.json\n');
     assert.equal(await treeOf(host, policy), await treeOf(office, source));
     assert.match(await asFleet('writ fleet status'), /1 host\b/);
@@ -215,10 +215,10 @@ describe('the five commands of docs/install.md', () => {
     assert.equal(fleet.state, 'reporting');
   });
 
-  it('are a host of the fleet again after it was retired, by the commands of the hint', async () => {
+  it('add the host to the fleet again after it was retired, with the commands of the hint', async () => {
     const code = async () => (await statusOf(host)).fleet.problem?.code;
     assert.match(await asFleet('writ fleet host retire edge-1'), /writ help FLEET_KEY_RETIRED/);
-    // A host reports what is new at once, and nothing new minutes later.
+    // A host reports a change at once, and sends a keepalive only after minutes.
     await office.sh(`echo four > ${source}/rules.txt`);
     await publish('fourth');
     await host.sh('writ pull');
@@ -230,7 +230,7 @@ describe('the five commands of docs/install.md', () => {
     await host.sh('rm /etc/writ/fleet.token');
   });
 
-  it('last: after a boot the policy is there, the units come up in order, and the host reports again', async () => {
+  it('last: after a boot the policy exists, the units start in order, and the host reports again', async () => {
     await host.powerOff();
     host = await boot('edge-1', office.pid1);
     await host.becomes('writ-policy.target', 'ActiveState', 'active');
@@ -241,13 +241,13 @@ describe('the five commands of docs/install.md', () => {
     ];
     assert.ok(agent > 0 && agent <= ready && ready <= target, `${agent} ${ready} ${target}`);
     assert.equal(await treeOf(host, policy), await treeOf(office, source));
-    const heard = async () => {
+    const isReported = async () => {
       const { fleet } = await statusOf(host);
       return (
         fleet.state === 'reporting' && fleet.acknowledgedAtMs !== undefined && fleet.problem === undefined
       );
     };
-    await until(heard, 'a report of the host that was booted');
+    await until(isReported, 'a report of the host that was booted');
     await stopsInTime(host, 'writ-agent');
   });
 });

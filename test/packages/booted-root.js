@@ -1,5 +1,5 @@
-// A Debian that is booted: its systemd as process 1, what is written on a disk over the root it comes from, and a shell of root in it as a
-// person has one. Its network is its own, with loopback alone, or that of another process. Touches nothing of the root below.
+// A booted Debian: systemd is process 1, writes go to a disk over its root, and commands run in a shell of root. Its network
+// is its own, with loopback only, or that of another process. Changes nothing of the root below.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bootMachine } from '../../dist/test/kit/programs/machine-boot.js';
@@ -9,7 +9,7 @@ mount -t overlay -o "lowerdir=$LOWER,upperdir=$DISK/upper,workdir=$DISK/work" no
 cd "$DISK/root"
 mkdir -p .old`;
 
-/** No layer may lie in another one: what is written goes into memory. */
+/** A layer cannot be inside another layer, so writes go to memory. */
 const overThis = `
 mount -t tmpfs -o mode=755 none "$DISK/root"
 cd "$DISK/root"
@@ -22,8 +22,8 @@ mount --bind "$DISK/given" given
 echo "$NAME" >etc/hostname`;
 
 /**
- * @param {{ lower: string, folder: string, name: string, networkOf?: number }} wanted `folder` keeps what is written: a second boot
- *   from it finds it again
+ * Boots `lower`. The written files stay in `folder`, so that a second boot has them again.
+ * @param {{ lower: string, folder: string, name: string, networkOf?: number }} wanted
  */
 export function bootRoot({ lower, folder, name, networkOf }) {
   for (const part of ['upper/etc', 'work', 'root']) mkdirSync(join(folder, part), { recursive: true });
@@ -33,8 +33,8 @@ export function bootRoot({ lower, folder, name, networkOf }) {
 }
 
 /**
- * What this machine has installed, with none of its services.
- * @param {{ folder: string, name: string, networkOf?: number }} wanted what lies in `given` of the folder is in /given
+ * Boots the installed files of this machine, without its services.
+ * @param {{ folder: string, name: string, networkOf?: number }} wanted the folder `given` in `folder` is mounted at /given
  */
 export function bootThis({ folder, name, networkOf }) {
   for (const part of ['given', 'root']) mkdirSync(join(folder, part), { recursive: true });
@@ -55,9 +55,9 @@ async function open({ folder, name, ...boot }) {
   const type = (line) => machine.run('env', '-C', '/root', ...environment, 'sh', '-c', line);
   return {
     ...machine,
-    /** In /root. @returns how it ended */
+    /** Runs a command in /root. @returns its exit code and output */
     type,
-    /** @returns what it printed on stdout; throws with the journal where it failed */
+    /** @returns its stdout. @throws with the journal if it failed */
     sh: async (line) => {
       const { exitCode, stdout, stderr } = await type(line);
       if (exitCode === 0) return stdout;

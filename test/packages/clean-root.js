@@ -1,10 +1,10 @@
 // A clean Debian of this machine's own release in a folder, made by debootstrap from this machine's own package sources, and
-// commands that run in it with an empty environment and processes of their own. Touches nothing outside of the folder.
+// commands that run in it with an empty environment and a process namespace. Changes nothing outside of the folder.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** What the packages depend on, so that an install needs no network; what a bare Debian has anyway is the rest. */
+/** The dependencies of the packages that a bare Debian lacks, so that an install needs no network. */
 const included = 'systemd,bubblewrap,libatomic1,libstdc++6,debconf,rsync';
 
 /** @returns the first source of this machine that has the release's main archive */
@@ -18,14 +18,14 @@ function sourceOf(release) {
 }
 
 /**
- * A bare Debian and the packages named.
+ * Makes a bare Debian with the named packages.
  * @param {string} folder that does not exist yet
- * @param {string} packages with commas
+ * @param {string} packages separated by commas
  */
 export function debootstrap(folder, release, packages) {
   const source = sourceOf(release);
   if (source === undefined) throw new Error(`apt has no source of ${release} main: sudo apt-get update`);
-  // Mounts of its own: what it mounts in the folder goes with it, whatever becomes of it.
+  // A mount namespace: its mounts end with the process, also after a failure.
   const args = [
     '--mount',
     'debootstrap',
@@ -35,7 +35,7 @@ export function debootstrap(folder, release, packages) {
     folder,
     source,
   ];
-  // A second try: a mirror may be busy for a moment.
+  // A second attempt, because a mirror may be busy for a moment.
   const made = [1, 2].some(() => {
     rmSync(folder, { recursive: true, force: true });
     return spawnSync('unshare', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
@@ -44,7 +44,7 @@ export function debootstrap(folder, release, packages) {
 }
 
 /**
- * A copy of the one in WRIT_CLEAN_ROOT, where one was made before.
+ * Makes a clean root, as a copy of WRIT_CLEAN_ROOT if that is set.
  * @param {string} folder that does not exist yet
  */
 export function makeCleanRoot(folder, release = 'bookworm') {
@@ -73,14 +73,14 @@ export function makeCleanRoot(folder, release = 'bookworm') {
   return {
     inside,
     run,
-    /** @returns what it printed; throws where it failed */
+    /** @returns its output. @throws if it failed */
     ok: (script) => {
       const ended = run(script);
       if (ended.status !== 0) throw new Error(`${script}: ${ended.text}`);
       return `${ended.stdout}${ended.stderr}`;
     },
     start: (script) => spawn('unshare', argv(`exec ${script}`), { stdio: ['ignore', 'ignore', 'inherit'] }),
-    /** @returns its place inside */
+    /** Copies the package into the root. @returns its path inside */
     bring: (deb) => {
       cpSync(deb, inside(`packages/${basename(deb)}`));
       return `/packages/${basename(deb)}`;

@@ -1,4 +1,4 @@
-// What is left when a build of the images fails: no mount and no container. One target builds and is mounted, the next one fails;
+// A failed build of the images leaves no mount and no container. One target builds and is mounted, the next one fails;
 // the base is empty, so it takes seconds.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// What the packages say of themselves, and the examples that come with them. Reads the built files; installs nothing.
+// The control fields of the packages, and their examples. Reads the built files; installs nothing.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -29,14 +29,14 @@ describe('a built package', () => {
     });
 
   const host = debs.find((one) => one.startsWith('writ_'));
-  it('of a host brings the bundles of the demo as examples', () => {
+  it('of a host contains the bundles of the demo as examples', () => {
     assert.match(
       ask('-c', join(built, host)),
       /\/usr\/share\/doc\/writ\/examples\/bundles\/dns-edge\/block\.rpz$/m,
     );
   });
 
-  it('of a host brings the documentation as a site, with the page of every error code', () => {
+  it('of a host contains the documentation as a site, with the page of every error code', () => {
     const names = ask('-c', join(built, host));
     const html = './usr/share/doc/writ/html';
     for (const page of [

@@ -1,5 +1,5 @@
-// The images, each started as an engine starts it, by its own user, command and environment: who it runs as, what its health check
-// says, what it does at TERM; and an agent's image that activates what the server's image sends.
+// Each image runs as an engine starts it, with its own user, command and environment. Tests its user, its health check, and its
+// end at TERM, and that the image of the agent activates the policy of the server's image.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,8 +18,8 @@ after(() => {
 });
 
 /**
- * Nothing but volumes can be written to, as with --read-only; the agent has its sockets in /run/writ beside them.
- * `exec` all along: the process that is started is the program itself, whose signals and exit code are seen here.
+ * Only volumes are writable, as with --read-only; the agent also has its sockets in /run/writ.
+ * Each shell ends with `exec`, so that signals and the exit code are those of the program itself.
  */
 function argvOf({ name, config, mounted }, command, env) {
   const written = Object.keys(config.Volumes ?? {}).concat(name === 'agent' ? ['/run/writ'] : []);
@@ -65,7 +65,7 @@ async function endsAtTerm(child) {
   });
 }
 
-/** What an engine would mount: here it lies in the mounted image, owned as a volume would be. */
+/** Copies files that an engine would mount into the mounted image, with the owner of a volume. */
 function give(name, place, from) {
   const to = join(imageOf(name).mounted, place);
   cpSync(from, to, { recursive: true });
@@ -96,18 +96,18 @@ function publish() {
     chmodSync(path, path === etc ? 0o755 : 0o644);
 }
 
-/** @returns whom `writ health` could ask: the running agent, or only the disk */
+/** @returns the status source of `writ health`: the running agent, or only the disk */
 const seenBy = () => JSON.parse(ask('agent', ['writ', 'health', '--json']).stdout).source;
 
 describe('every image', () => {
   for (const { name } of images)
-    it(`runs as a user who is not root, and has Writ: ${name}`, () => {
+    it(`runs as a user that is not root, and has Writ: ${name}`, () => {
       assert.equal(ask(name, ['id', '-u']).stdout, '10001\n');
       assert.notEqual(ask(name, ['touch', '/tmp/one']).status, 0);
       assert.match(ask(name, ['writ', '--version']).stdout, /^\d+\.\d+\.\d+\n$/);
     });
 
-  it('has what it needs and no more: bubblewrap for the agent, fastify for the fleet', () => {
+  it('has only what it needs: bubblewrap for the agent, fastify for the fleet', () => {
     const having = (place) =>
       images.filter(({ mounted }) => existsSync(join(mounted, place))).map(({ name }) => name);
     assert.deepEqual(having('usr/bin/bwrap'), ['agent']);
@@ -134,7 +134,7 @@ describe('the images of server and agent', () => {
     assert.equal(pulled.status, 0, `${pulled.stdout}${pulled.stderr}`);
     const place = 'var/lib/writ/policy/current/access/rules.txt';
     assert.equal(readFileSync(join(imageOf('agent').mounted, place), 'utf8'), 'one\n');
-    // Healthy is who has good policy, with an agent or without one.
+    // A host with verified policy is healthy, with an agent or without one.
     const agent = start('agent');
     await until(() => seenBy() === 'agent', 'an agent that answers');
     assert.equal(health('agent').status, 0);

@@ -1,5 +1,5 @@
-// The npm tarball, installed as its users do, for everyone, with an engine that is refused where a package wants a newer one: on this
-// Node, the oldest that is promised, and on the newest LTS, which the Debian packages bring.
+// The npm tarball, installed globally, with an error if a package requires a newer Node. The test uses this
+// Node, the oldest supported one, and the newest LTS, which the Debian packages contain.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -26,7 +26,7 @@ const programs = {
 
 describe('the npm tarball', () => {
   for (const [name, programOf] of Object.entries(programs))
-    it(`installs for everyone on ${name}, and answers`, () => {
+    it(`installs globally on ${name}, and answers`, () => {
       const program = programOf();
       const prefix = mkdtempSync(join(folder, 'prefix-'));
       const env = { ...process.env, PATH: `${dirname(program)}:${process.env.PATH}` };
@@ -45,7 +45,7 @@ describe('the npm tarball', () => {
       assert.match(output(writ, 'fleet', 'serve', '--help'), /--store/);
     });
 
-  it('has no map of sources, and no line that leads to one', () => {
+  it('has no source map, and no line that names one', () => {
     const names = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
     assert.ok(names.includes('package/dist/writ/main.js'));
     assert.deepEqual(

@@ -1,5 +1,5 @@
-// The ways to a host beside apt, on booted machines that have what this one has installed: the recipe of docs/systemd.md from the npm
-// tarball, as the page has it, and the Ansible role with the package, a fleet, and the tarball. npm asks its registry.
+// Installations without apt, on booted machines with the installed packages of this one: the recipe of docs/systemd.md from
+// the npm tarball, and the Ansible role with the package, a fleet, and the tarball. npm uses its registry.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function publish(place) {
     execFileSync(process.execPath, [join(root, 'dist/writ/main.js'), ...args]);
 }
 
-/** With a repository in /srv/repo: the agent's unit sees no home. */
+/** The repository is in /srv/repo, because the unit of the agent has no access to home directories. */
 async function machineOf(name, networkOf) {
   const given = join(folder, name, 'given');
   mkdirSync(given, { recursive: true });
@@ -86,10 +86,10 @@ describe('the role of Ansible, on a booted machine', () => {
     const role = { hosts: 'localhost', gather_facts: false, roles: ['writ'] };
     const play = { ...role, vars: { writ_root: '/root/root.json', writ_config: config, ...given } };
     machine.write('play.json', JSON.stringify([play]));
-    const said = await machine.sh(
+    const output = await machine.sh(
       'ANSIBLE_ROLES_PATH=/root/roles ANSIBLE_NOCOLOR=1 ansible-playbook -i localhost, -c local /given/play.json',
     );
-    return [...said.matchAll(/^(?:TASK|RUNNING HANDLER) \[writ : (.*)\] \*+\n(?:.*\n)*?(?=\n)/gm)]
+    return [...output.matchAll(/^(?:TASK|RUNNING HANDLER) \[writ : (.*)\] \*+\n(?:.*\n)*?(?=\n)/gm)]
       .filter(([block]) => /^changed: \[localhost\]/m.test(block))
       .map(([, name]) => name);
   }
@@ -105,7 +105,7 @@ describe('the role of Ansible, on a booted machine', () => {
     await isHost(machine);
   });
 
-  it('leaves the token until the host has enrolled, and changes nothing before', async () => {
+  it('keeps the token until the host has enrolled, and changes nothing before', async () => {
     await machine.sh('apt-get install -y /root/writ-fleet_*.deb');
     const asFleet = 'runuser -u writ-fleet -- writ fleet';
     const store = '--store /var/lib/writ-fleet';

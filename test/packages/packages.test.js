@@ -1,5 +1,5 @@
-// The Debian packages in a clean root: from bare to a verified policy, upgraded and downgraded under a running agent, removed, and
-// purged both ways. One root, one life of a host: the suites follow each other.
+// The Debian packages in a clean root: installed, upgraded and downgraded under a running agent, removed, and purged with and
+// without the state. All suites use one root, in this order.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -31,7 +31,7 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The same content as another version, without the minutes that xz takes. */
+/** @returns a package with the same content as a later version, made without the minutes that xz takes */
 function asLater(name) {
   const tree = join(folder, `later-${name}`);
   const tool = (...args) => assert.equal(spawnSync('dpkg-deb', args).status, 0, args.join(' '));
@@ -55,7 +55,7 @@ async function until(isSo, what) {
   assert.fail(`two minutes, and not yet: ${what}`);
 }
 
-/** The agent's own process, as it is seen from outside of the root's namespace. */
+/** The process of the agent, by its pid outside of the namespace of the root. */
 async function ended(process) {
   if (process.exitCode === null && process.signalCode === null)
     await new Promise((resolve) => process.once('exit', resolve));
@@ -69,8 +69,8 @@ describe('the packages of a host', () => {
   after(() => agent?.kill('SIGKILL'));
 
   it('are installed with nothing enabled, and with a configuration that keeps the agent down', () => {
-    const said = root.ok(`apt-get install -y ${debs.writ}`);
-    assert.match(said, /^writ: next: edit \/etc\/writ\/agent\.yaml/m);
+    const output = root.ok(`apt-get install -y ${debs.writ}`);
+    assert.match(output, /^writ: next: edit \/etc\/writ\/agent\.yaml/m);
     assert.match(root.ok('writ --version'), /^\d+\.\d+\.\d+\n$/);
     assert.ok(existsSync(root.inside('lib/systemd/system/writ-agent.service')));
     assert.equal(root.ok('find /etc/systemd -name "writ*"'), '');
@@ -81,7 +81,7 @@ describe('the packages of a host', () => {
     assert.match(root.ok('dpkg -V writ; true'), /^$/);
   });
 
-  it('name the page of an error that they brought, and it is there', () => {
+  it('name the page of an error, which they contain', () => {
     const { stderr } = root.run('writ pull --config /etc/writ/missing.yaml');
     const [, page] = /^docs: writ help [A-Z_]+, or file:\/\/(\/usr\/share\/doc\/writ\/html\/\S+)$/m.exec(
       stderr,
@@ -89,7 +89,7 @@ describe('the packages of a host', () => {
     assert.match(readFileSync(root.inside(page.slice(1)), 'utf8'), /<h1/);
   });
 
-  it('bring documents whose links lead to what they brought', () => {
+  it('contain documents with links only to their own files', () => {
     const folder = root.inside('usr/share/doc/writ');
     const documents = readdirSync(folder, { recursive: true })
       .filter((path) => /\.md(\.gz)?$/.test(path))
@@ -103,13 +103,13 @@ describe('the packages of a host', () => {
     }
   });
 
-  it('name the package that a command misses', () => {
+  it('name the missing package of a command', () => {
     const refused = root.run('writ fleet serve --store /tmp/store');
     assert.equal(refused.status, 2, refused.text);
     assert.match(refused.stderr, /PACKAGE_MISSING.*writ-fleet/);
   });
 
-  it('bring manual pages and completion for three shells', () => {
+  it('contain manual pages and completion for three shells', () => {
     const share = join(import.meta.dirname, '../../dist/share');
     const made = readdirSync(share, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -138,10 +138,10 @@ describe('the packages of a host', () => {
     root.ok('writ verify');
   });
 
-  it('are upgraded under a running agent, which goes on, and whose state the next one reads', async () => {
+  it('are upgraded under a running agent, which continues, and the next one reads its state', async () => {
     const before = JSON.parse(status().stdout);
-    const said = root.ok(`dpkg -i ${asLater('writ')}`);
-    assert.doesNotMatch(said, /downgrade|next:/);
+    const output = root.ok(`dpkg -i ${asLater('writ')}`);
+    assert.doesNotMatch(output, /downgrade|next:/);
     assert.equal(agent.exitCode, null);
     assert.equal(status().status, 0);
     assert.match(readFileSync(root.inside('etc/writ/agent.yaml'), 'utf8'), /^repository: file/m);
@@ -153,13 +153,13 @@ describe('the packages of a host', () => {
     assert.equal(readFileSync(root.inside(policy), 'utf8'), 'one\n');
   });
 
-  it('say what a downgrade means, and do it', () => {
-    const said = root.ok(`dpkg -i ${debs.writ}`);
-    assert.match(said, new RegExp(`downgrade from ${later.replaceAll('.', '\\.')}`));
+  it('warn of a downgrade, and do it', () => {
+    const output = root.ok(`dpkg -i ${debs.writ}`);
+    assert.match(output, new RegExp(`downgrade from ${later.replaceAll('.', '\\.')}`));
     root.ok('writ verify');
   });
 
-  it('serve a repository without the package writ-server, which brings a unit and a user', async () => {
+  it('serve a repository without the package writ-server, which adds a unit and a user', async () => {
     const listen = `127.0.0.1:${await freePort()}`;
     const server = root.start(`writ serve --repository /srv/repo --listen ${listen}`);
     const isServed = () =>
@@ -186,17 +186,17 @@ describe('the packages of a host', () => {
     assert.ok(existsSync(root.inside('etc/writ/agent.yaml')));
   });
 
-  it('keep it when they are purged, and say what stays, but no secret and nothing enabled', () => {
-    const said = root.ok('dpkg --purge writ');
-    assert.match(said, /stays in \/var\/lib\/writ;/);
-    assert.match(said, /left in \/etc\/writ: own\.pem$/m);
+  it('keep the state when they are purged and list the remaining files, but keep no secret and no enabled unit', () => {
+    const output = root.ok('dpkg --purge writ');
+    assert.match(output, /stays in \/var\/lib\/writ;/);
+    assert.match(output, /left in \/etc\/writ: own\.pem$/m);
     assert.equal(root.ok('rm /etc/writ/own.pem && rmdir /etc/writ && find /etc -name "*writ*"'), '');
     assert.ok(existsSync(root.inside(policy)));
     assert.equal(existsSync(root.inside('var/lib/writ/fleet')), false);
     assert.equal(existsSync(root.inside('etc/writ/agent.yaml')), false);
   });
 
-  it('leave nothing when debconf says so', () => {
+  it('leave nothing when debconf requests it', () => {
     root.ok('echo "writ writ/keep-state boolean false" | debconf-set-selections');
     root.ok(`dpkg -i ${debs.writ} && mkdir -p /var/lib/writ/fleet`);
     const { status, stdout } = root.run('systemctl is-enabled writ-agent');
@@ -221,10 +221,10 @@ describe('the packages of servers', () => {
     root.ok(`dpkg -i ${debs['writ-fleet']}`);
   });
 
-  it('have units that systemd says nothing about, whose documents are there', () => {
+  it('have units without a finding of systemd, and with existing documents', () => {
     const names = readdirSync(root.inside(units)).filter((name) => name.startsWith('writ-'));
     assert.ok(names.length >= 5, names.join());
-    // The manual pages are looked for below: a bare Debian has no man.
+    // A bare Debian has no man, so the pages are checked below.
     assert.equal(root.ok(`cd /${units} && systemd-analyze verify --man=no ${names.join(' ')}`), '');
     const text = names.map((name) => readFileSync(root.inside(join(units, name)), 'utf8')).join('\n');
     const documents = [...text.matchAll(/^Documentation=(.*)$/gm)].flatMap(([, all]) => all.split(' '));
@@ -239,10 +239,10 @@ describe('the packages of servers', () => {
     ['serve --repository /srv/repo', 'server.env'],
     ['fleet serve', 'fleet.env'],
   ])
-    it(`say which name took the place of an older one in ${file}, and do not start`, () => {
+    it(`name the new variable for an older one in ${file}, and do not start`, () => {
       appendFileSync(root.inside(`etc/writ/${file}`), 'WRIT_LISTEN=127.0.0.1:0\n');
       const refused = root.run(`set -a; . /etc/writ/${file}; writ ${command}`);
-      // 2 is in RestartPreventExitStatus= of the units: the message stands at the end of the journal.
+      // 2 is in RestartPreventExitStatus= of the units, so the message is at the end of the journal.
       assert.equal(refused.status, 2, refused.text);
       const name = `WRIT_${command.split(' --')[0].replace(' ', '_').toUpperCase()}_LISTEN`;
       assert.match(refused.stderr, new RegExp(`WRIT_LISTEN is set.*Set ${name}`, 's'));
@@ -259,10 +259,10 @@ describe('the packages of servers', () => {
     await ended(server);
   });
 
-  it('say where the store stays when they are purged', () => {
+  it('name the path of the remaining store when they are purged', () => {
     root.ok('touch /var/lib/writ-fleet/kept');
-    const said = root.ok('dpkg --purge writ-server writ-fleet');
-    assert.match(said, /stays in \/var\/lib\/writ-fleet;/);
+    const output = root.ok('dpkg --purge writ-server writ-fleet');
+    assert.match(output, /stays in \/var\/lib\/writ-fleet;/);
     assert.ok(existsSync(root.inside('var/lib/writ-fleet/kept')));
   });
 });

@@ -1,7 +1,8 @@
-// `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
-// clean Debian 12, and in one that is booted; the npm tarball on two Nodes. As root, with debootstrap and lintian; `-- --one-build` leaves
-// the comparison out; `-- --units` builds once and tries daemons under Debian's own units, and nothing else; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
-// installs the package of a host, activates a policy, and removes the package.
+// `npm run test:packages`: builds the packages twice, compares and lints them. It installs, upgrades, removes and purges them in
+// a clean Debian 12 and in a booted one, and tests the npm tarball on two Nodes. Needs root, debootstrap and lintian.
+// `-- --one-build` omits the comparison. `-- --units` builds once and tests only daemons under Debian's own units. `-- --whole`
+// adds the installations by npm and by Ansible. `-- --brief`, for the gate, builds once, lints, installs the package of a host,
+// activates a policy, and removes the package.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +16,7 @@ const first = join(folder, 'first');
 const writ = join(root, 'dist/writ/main.js');
 const isBrief = process.argv.includes('--brief');
 const areUnits = process.argv.includes('--units');
-/** By parts of their names, in packages.test.js; a name that matches no case would leave it out without a word. */
+/** Parts of titles in packages.test.js. run.js checks that each exists, because node would skip a missing one silently. */
 const briefCases = [
   'are installed with nothing enabled',
   'lead from one edited file',
@@ -27,11 +28,11 @@ async function step(program, args, env = {}) {
   const [status] = await once(child, 'exit');
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: exit ${status}`);
 }
-/** One time for both builds: a commit may come between them. */
+/** The same time for both builds, because a commit may be made between them. */
 const time = { SOURCE_DATE_EPOCH: process.env.SOURCE_DATE_EPOCH ?? String(Math.floor(Date.now() / 1000)) };
 const build = (to) => step(process.execPath, ['scripts/packaging/package.js', '--to', to], time);
 
-/** With keys that nobody keeps: what a reader verifies is the root that the first of them signed. */
+/** Signs the packages with temporary keys, and verifies the repository from the root that the first of them signed. */
 async function sign(release) {
   const [repository, keys] = [join(folder, 'repository'), join(folder, 'keys')];
   const node = (...args) => step(process.execPath, args);
@@ -50,7 +51,7 @@ if (missing.length > 0) throw new Error(`packages.test.js has no case ${missing.
 try {
   const second = join(folder, 'second');
   const isCompared = !isBrief && !areUnits && !process.argv.includes('--one-build');
-  // At the same time: most of a build is one thread of xz. One that fails is waited for, as the folder goes at the end.
+  // Both builds run at once, because most of a build is one thread of xz. Both end before the folder is removed.
   const builds = await Promise.allSettled((isCompared ? [first, second] : [first]).map(build));
   const failed = builds.find(({ status }) => status === 'rejected');
   if (failed !== undefined) throw failed.reason;
@@ -73,7 +74,7 @@ async function tryPackages() {
   const clean = join(folder, 'clean');
   makeCleanRoot(clean);
   const where = { WRIT_PACKAGES: first, WRIT_CLEAN_ROOT: clean };
-  const others = process.argv.includes('--whole') ? ['other-ways.test.js'] : [];
+  const others = process.argv.includes('--whole') ? ['other-installs.test.js'] : [];
   const files = isBrief
     ? ['packages.test.js']
     : ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others];

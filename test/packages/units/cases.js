@@ -1,10 +1,10 @@
-// What happens to the daemons within a bake time, each in the way of Debian: by systemctl, by the maintainer scripts of their packages, by
-// their own rotation of logs, by a slow start, by SIGKILL. Only the last is the fault of a release.
+// The events of the daemons within a bake time, as on Debian: by systemctl, by the maintainer scripts of their packages, by
+// their own log rotation, by a slow start, by SIGKILL. Only the last one counts as a fault of the release.
 import { existsSync } from 'node:fs';
 
 /**
  * @typedef {object} UnitCase
- * @property {string} name of its column in docs/truth.md
+ * @property {string} name the title of its column in docs/truth.md
  * @property {string} what
  * @property {'settles' | 'taken back'} expected
  * @property {(daemons: readonly import('./daemons.js').UnitDaemon[]) => string} script shell that runs in the machine
@@ -31,7 +31,7 @@ sleep 3 && systemctl restart ${unit}`,
   },
   {
     name: 'reinstall',
-    what: '`apt-get install --reinstall` of its packages, whose scripts restart it, reload it, or upgrade its program',
+    what: '`apt-get install --reinstall` of its packages: their scripts restart it, reload it, or upgrade its program',
     expected: 'settles',
     script: () =>
       'apt-get install -y --reinstall -o Dpkg::Options::=--force-confold /given/debs/*.deb </dev/null',

@@ -1,5 +1,5 @@
-// Nine daemons of Debian 12 under the units of their own packages: what a person configures beside the page of docs/daemons, and how
-// each is asked. They differ in what matters to a bake time: the type of the unit, its Restart=, and how a release is notified.
+// Nine daemons of Debian 12 under the units of their own packages: the configuration beyond the page of docs/daemons, and the
+// query for each version. They differ in the unit type, Restart=, and the notification of a release, which affect a bake time.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksOf } from '../../../dist/test/kit/pages/page-commands.js';
@@ -16,9 +16,9 @@ const dig = (server, zone) => `dig +short +tries=1 +time=2 @${server} stamp.${zo
  * @property {string} unit
  * @property {readonly string[]} packages that are installed again, the one with the unit among them
  * @property {string} bundle of its own; pages share names
- * @property {import('../../../dist/test/truth/rules/recipe.js').Places} places what is elsewhere than on the page
+ * @property {import('../../../dist/test/truth/rules/recipe.js').Places} places paths that differ from those of the page
  * @property {number} port that its policy names
- * @property {true} [endsByHangup] SIGHUP ends it: it is sent none
+ * @property {true} [endsByHangup] SIGHUP ends it, so the test sends none
  * @property {(...own: string[]) => string} configure shell; `own` are the daemon's parts of the page
  * @property {string} ask shell that prints the version which the daemon serves
  */
@@ -47,7 +47,7 @@ sed -i 's/listen-on-v6.*/listen-on { 127.0.0.1; };/' /etc/bind/named.conf.option
       ['[dns]', '[resolve]'],
       ['current/dns', 'current/resolve'],
     ],
-    // Beside named, on an address of its own.
+    // named runs too, so it has another address.
     configure: (own) => `cat >/etc/unbound/unbound.conf.d/policy.conf <<'END'
 server:
   interface: 127.0.0.2
@@ -57,7 +57,7 @@ ${own}END`,
   {
     ...{ name: 'haproxy', unit: 'haproxy.service', packages: ['haproxy'], bundle: 'balance', port: 8081 },
     places: [['http://127.0.0.1/', 'http://127.0.0.1:8081/']],
-    // Its page has the command line for those without a unit first.
+    // Its page has the command line without a unit first.
     configure: (_, own) => `${include('/etc/default/haproxy')}${own}END`,
     ask: 'curl -sf --max-time 2 http://127.0.0.1:8081/',
   },
@@ -124,9 +124,9 @@ export const unitDaemons = table.map((daemon) => {
   return {
     ...daemon,
     ...{ agent, stamps },
-    /** Shell that configures it as its page says, and as a person does beside it. */
+    /** @returns shell that configures it as on its page, with the further steps of an operator */
     setUp: daemon.configure(...own),
-    /** Files of a release that says `v` and its serial, or of one that is refused. */
+    /** @returns the files of a release with the version `v` and its serial, or of a release that the check refuses */
     filesOf: (version, isRefused) =>
       (isRefused ? bad : good)(version, { dir: '/', policy: '/', ports: [daemon.port, 0, 0] }),
   };

@@ -1,5 +1,5 @@
-// A booted Debian with the daemons as their packages set them up, the package of Writ as docs/install.md has it installed, and a
-// repository whose releases a test publishes. Owns no assertion.
+// A booted Debian with the daemons as their packages configure them, the package of Writ as in docs/install.md, and a
+// repository to which a test publishes. Owns no assertion.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { unitDaemons } from './daemons.js';
 const root = join(import.meta.dirname, '../../..');
 
 /**
- * @param {{ folder: string, packages: string, bakeFor: string }} wanted `packages`: where those of Writ are
+ * @param {{ folder: string, packages: string, bakeFor: string }} wanted `packages`: the folder with those of Writ
  */
 export async function bootUnits({ folder, packages, bakeFor }) {
   const given = join(folder, 'given');
@@ -31,7 +31,7 @@ export async function bootUnits({ folder, packages, bakeFor }) {
 
   const machine = await bootThis({ folder, name: 'units' });
   try {
-    // As on any Debian: nothing forbids services to start, and systemd writes to its journal.
+    // As on an installed Debian: services may start, and systemd writes to its journal.
     await machine.sh('rm -f /usr/sbin/policy-rc.d; systemctl log-target journal-or-kmsg');
     await machine.sh(`apt-get install -y /given/${writ}`);
     const [ordering] = blocksOf(readFileSync(join(root, 'docs/systemd.md'), 'utf8'), 'ini');
@@ -45,7 +45,7 @@ install -m 0644 /given/repo/metadata/1.root.json /etc/writ/root.json
 writ config check`);
     const units = unitDaemons.map(({ unit }) => unit).join(' ');
     await machine.sh(`systemctl daemon-reload; systemctl enable --now writ-agent`);
-    // On a busy machine a start of Debian's squid fails now and then, before systemd has its notification.
+    // On a busy machine a start of Debian's squid fails sometimes before it notifies systemd.
     await machine.sh(`systemctl enable --now ${units} || systemctl start ${units}`);
   } catch (error) {
     await machine.cutPower();
@@ -56,7 +56,7 @@ writ config check`);
     ...machine,
     status,
     ...repository,
-    /** @returns what each daemon serves, by its name; empty where it does not answer */
+    /** @returns the served version of each daemon, by its name; empty if it does not answer */
     ask: async () =>
       new Map(
         await Promise.all(
@@ -66,7 +66,7 @@ writ config check`);
   };
 }
 
-/** One host with all of them: the pages' own bundles and workers, and a bake time. */
+/** @returns the configuration of one host with all daemons: the bundles and workers of the pages, and a bake time */
 function configOf(bakeFor) {
   const parts = unitDaemons.map(({ agent }) => parse(agent));
   return {
@@ -85,9 +85,9 @@ function createRepository(given) {
   let serial = 0;
   return {
     /**
-     * A release of each bundle.
-     * @param {{ policy?: string, isRefused?: boolean, channel?: string }} wanted `policy`: the version whose files it has, its own by default
-     * @returns their version, which has their serial
+     * Publishes a release of each bundle. `policy` is the version in its files, by default its own.
+     * @param {{ policy?: string, isRefused?: boolean, channel?: string }} wanted
+     * @returns their version: `v` and their serial
      */
     publish: ({ policy, isRefused = false, channel = 'stable' } = {}) => {
       serial += 1;
@@ -116,7 +116,7 @@ function createRepository(given) {
 
 /**
  * @param {() => Promise<T | undefined>} ask
- * @returns {Promise<T>} its first answer that is not undefined; throws with what `failing` says after so many seconds
+ * @returns {Promise<T>} its first answer that is not undefined. @throws with the text of `failing` after `seconds`
  * @template T
  */
 export async function answered(ask, { seconds, failing }) {

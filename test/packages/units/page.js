@@ -1,8 +1,9 @@
-// The part of docs/truth.md about Debian's own units: drawn from what was played, and compared with what stands there. Pure.
+// The part of docs/truth.md about Debian's own units: made from the results, and compared with the page. Pure.
 
 /**
+ * Draws the part from the results of each daemon, by its name; `unit` is as systemd shows it.
  * @param {readonly { name: string, what: string }[]} cases
- * @param {ReadonlyMap<string, { unit: string, cells: ReadonlyMap<string, string> }>} played by the name of the daemon; `unit` as systemd shows it
+ * @param {ReadonlyMap<string, { unit: string, cells: ReadonlyMap<string, string> }>} played
  */
 export function drawUnits(cases, played) {
   const row = (cells) => `| ${cells.join(' | ')} |`;
@@ -18,7 +19,7 @@ export function drawUnits(cases, played) {
   ].join('\n');
 }
 
-/** @returns the text between the marks of the part; throws where the page has none */
+/** @returns the text between the marks of the part. @throws if the page has none */
 export function unitsPart(page) {
   const [, part] = /<!-- units -->\n([\s\S]*?)\n<!-- \/units -->/.exec(page) ?? [];
   if (part === undefined) throw new Error('docs/truth.md has no part units');

@@ -1,6 +1,6 @@
-// Nine daemons under Debian's own units, on a booted machine with the package of Writ and its unit. A mistake and its ways back leave
-// no false alarm. Within its bake time a release is taken back for a kill of the main process, and for nothing else that happens to a
-// daemon in a day. The result is a part of docs/truth.md; UPDATE_GOLDEN=1 writes it.
+// Nine daemons under Debian's own units, on a booted machine with the package of Writ and its unit. A mistake and its corrections
+// raise no false alarm. Within its bake time, a release is rolled back after a kill of the main process, and after no other event
+// in a day of a daemon. The result is a part of docs/truth.md; UPDATE_GOLDEN=1 writes it.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,16 +40,16 @@ after(async () => {
 
 const texts = async () => JSON.stringify([[...(await machine.ask())], await machine.status()]);
 
-/** Waits until each daemon serves it. @returns it */
+/** Waits until each daemon serves the version. @returns the version */
 function serves(version, daemons = unitDaemons) {
   const isServed = async () => {
-    const said = await machine.ask();
-    return daemons.every(({ name }) => said.get(name) === version) ? version : undefined;
+    const versions = await machine.ask();
+    return daemons.every(({ name }) => versions.get(name) === version) ? version : undefined;
   };
   return answered(isServed, { seconds: 60, failing: texts });
 }
 
-/** A unit that was down is looked for with growing gaps, up to a minute. */
+/** The agent searches for a stopped unit with growing gaps, up to a minute. */
 const isConfirmed = () =>
   answered(async () => ((await machine.status()).confirmed === true ? true : undefined), {
     ...{ seconds: 90, failing: texts },
@@ -57,7 +57,7 @@ const isConfirmed = () =>
 
 const bundleOf = (status, { bundle }) => status.bundles.find((one) => one.bundle === bundle);
 
-/** What became of a release of one daemon; undefined while it bakes, and while it failed and is still active. */
+/** @returns the outcome of a release of one daemon; undefined while it bakes, and while a failed one is still active */
 function fateOf(status, daemon, version) {
   const { serial, bake } = bundleOf(status, daemon);
   const refusal = status.refusals.find(({ bundle }) => bundle === daemon.bundle);
@@ -74,7 +74,7 @@ async function release() {
   return version;
 }
 
-/** Waits for the end of all bake times, and notes it in the columns. */
+/** Waits for the end of all bake times, and records the outcomes in the column. */
 async function ends(one, version, daemons = unitDaemons) {
   const fates = await answered(
     async () => {
@@ -92,10 +92,10 @@ async function ends(one, version, daemons = unitDaemons) {
   );
 }
 
-/** Each probe of the pages asks every 30 s. */
+/** Longer than the 30 s between two probes of the pages. */
 const quietSeconds = 40;
 
-/** Takes the head of the channel, whose files the daemons have: they are as they were, and nothing is wrong with them afterwards. */
+/** Pulls a head with the same files, and asserts that the daemons continue with them and that no problem is reported. */
 async function takesEqual(serial, served) {
   await machine.sh('writ pull -q');
   const { bundles } = await machine.status();
@@ -109,8 +109,8 @@ async function takesEqual(serial, served) {
   for (const { name } of unitDaemons) assert.equal((await machine.ask()).get(name), served, name);
 }
 
-describe("a mistake and its ways back, under Debian's own units", () => {
-  it('is refused, and a revert, a promotion and a withdrawal to equal files raise no alarm', async () => {
+describe("a mistake and its corrections, under Debian's own units", () => {
+  it('is refused, and a revert, a promotion and a withdrawal to the same files raise no alarm', async () => {
     const version = await release();
     await machine.sh('writ pull -q --force --no-bake');
     machine.publish({ isRefused: true });
@@ -142,7 +142,7 @@ describe("nine daemons under Debian's own units, within a bake time", () => {
       assert.deepEqual((await machine.status()).refusals, []);
     });
 
-  it('kill: the release is taken back, and each daemon serves the one before it once its unit runs', async () => {
+  it('kill: the release is rolled back, and each daemon serves the previous one once its unit runs', async () => {
     const one = unitCases.find(({ expected }) => expected === 'taken back');
     const version = await release();
     await machine.sh(one.script(unitDaemons));
@@ -168,7 +168,7 @@ describe("nine daemons under Debian's own units, within a bake time", () => {
     await isConfirmed();
   });
 
-  it('is what docs/truth.md says', () => {
+  it('equals the part of docs/truth.md', () => {
     const drawn = drawUnits(unitCases, played);
     const text = readFileSync(page, 'utf8');
     if (process.env.UPDATE_GOLDEN === '1') writeFileSync(page, withPart(text, 'units', drawn));
