@@ -1,4 +1,4 @@
-// docs/acceptance.md names tests by file and name: each of them must be there, or the page promises what nobody shows.
+// docs/acceptance.md names tests by file and name. Each of them must exist, or the page makes a promise without a test.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -20,7 +20,7 @@ function numbered(letter: string, from: number, to: number): string[] {
 }
 
 describe('docs/acceptance.md', () => {
-  it('has every promise, in order, but those that are no part of Writ', () => {
+  it('has every promise, in order, except those that are not part of Writ', () => {
     const wanted = [...numbered('K', 1, 10), ...numbered('M', 1, 11), ...numbered('R', 1, 16)];
     const daemon = numbered('P', 1, 7).filter((one) => one !== 'P5');
     assert.deepEqual(
@@ -30,7 +30,7 @@ describe('docs/acceptance.md', () => {
   });
 
   for (const row of rows) {
-    it(`names what there is: ${row.promise}`, () => {
+    it(`names tests that exist: ${row.promise}`, () => {
       assert.deepEqual(missingTests(row.shownBy), []);
     });
   }

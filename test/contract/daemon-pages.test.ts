@@ -1,5 +1,5 @@
-// The pages of docs/daemons have each line that makes the daemon serve the example. A harness that adds such a line in silence
-// proves a configuration that no reader has.
+// The pages of docs/daemons have each line that makes the daemon serve the example. A harness that adds a line without its page
+// tests a configuration that no reader has.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ type Reasons = Readonly<Record<string, string>>;
 const ports = [61_001, 61_002, 61_003] as const;
 const pageOf = (name: string): string => readFileSync(join(projectRoot, `docs/daemons/${name}.md`), 'utf8');
 
-/** Of every harness: where its files are, and that a section begins. */
+/** Lines of every harness: the paths of its files, and the begin of a section. */
 const ofEachHarness = /DIRECTORY|PORT|^[[\]{}\w:-]*[[{:\]}]$|^[}\s]*$|^#/;
 
-/** Lines of the harness of `npm run truth` that its page need not have, with the reason. */
+/** Lines of the harness of `npm run truth` that its page may omit, with the reason. */
 const ofHarness: Readonly<Record<string, Reasons>> = {
   bind: {
     'key own { algorithm hmac-sha256': 'rndc.key of the package is absent here; the page names it',
@@ -103,10 +103,10 @@ const ofHarness: Readonly<Record<string, Reasons>> = {
 const ofEachUnit = /^cat >|^END$|^[a-z-]+:$|^systemd-tmpfiles /;
 const ofUnits: Readonly<Record<string, Reasons>> = {
   nginx: {
-    "sed -i '/^pid /d' /etc/nginx/nginx.conf": 'the page says so',
+    "sed -i '/^pid /d' /etc/nginx/nginx.conf": 'the page requires it',
     "sed -i '/^http {/a include /var/lib/writ/policy/current/web/*.conf": 'the line of the page',
     "' /etc/nginx/nginx.conf": 'the end of that command',
-    'rm /etc/nginx/sites-enabled/default': 'the page says so',
+    'rm /etc/nginx/sites-enabled/default': 'the page requires it',
   },
   bind: {
     "sed -i 's/listen-on-v6.*/listen-on { 127.0.0.1": 'unbound has the other address',
@@ -129,7 +129,7 @@ interface UnitDaemon {
 const placed = (text: string, places: UnitDaemon['places']): string =>
   places.reduce((made, [onPage, here]) => made.replaceAll(onPage, here), text);
 
-/** Files of a harness that are no configuration of the daemon. */
+/** Files of a harness that do not configure the daemon. */
 const noConfiguration: Readonly<Record<string, readonly string[]>> = {
   kresd: ['rpz-check.conf'],
   postfix: ['master.cf'],
@@ -155,7 +155,7 @@ function linesOf(text: string): readonly string[] {
     .filter((line) => line !== '');
 }
 
-/** @returns what the harness writes for the daemon when its page has no line at all */
+/** @returns the lines that the harness writes for the daemon if its page has none */
 function linesOfHarness(daemon: Daemon): readonly string[] {
   using dir = tempDir();
   const instance = daemon.open({ dir: dir.path, policy: '/var/lib/writ/policy', ports });
@@ -176,7 +176,7 @@ const isOnPage = (page: string, line: string): boolean => page.replace(/\s+/g, '
 
 describe('docs/daemons', () => {
   for (const daemon of daemons)
-    it(`has each line that the harness of ${daemon.name} adds, or a reason not to`, () => {
+    it(`has each line that the harness of ${daemon.name} adds, or the reason why it has not`, () => {
       const page = pageOf(daemon.name);
       const reasons = ofHarness[daemon.name] ?? {};
       const added = linesOfHarness(daemon).filter(
@@ -185,7 +185,7 @@ describe('docs/daemons', () => {
       assert.deepEqual([...new Set(added)].sort(), Object.keys(reasons).sort());
     });
 
-  it('has each line that a person adds under the units of Debian, or a reason not to', async () => {
+  it('has each line that the harness adds under the units of Debian, or the reason why it has not', async () => {
     const path = pathToFileURL(join(projectRoot, 'test/packages/units/daemons.js')).href;
     const { unitDaemons } = (await import(path)) as { readonly unitDaemons: readonly UnitDaemon[] };
     for (const { name, setUp, places } of unitDaemons) {

@@ -40,7 +40,7 @@ const stage = (name: string): Stage => {
   assert.ok(found, `no stage ${name}`);
   return found;
 };
-/** The values of an instruction in a stage and in those it is made from, the nearest last. */
+/** The values of an instruction in a stage and in its base stages, the nearest last. */
 const values = (name: string, instruction: string): string[] => {
   const { base, lines } = stage(name);
   const inherited = stages.some((one) => one.name === base) ? values(base, instruction) : [];
@@ -77,7 +77,7 @@ describe('Dockerfile', () => {
         assert.equal(healthCommand(name)[0], 'node');
       });
 
-      it('has the packages of the fleet server when it is one, and no other time', () => {
+      it('has the packages of the fleet server only if it is a fleet server', () => {
         const installs = values(name, 'RUN').filter((line) => line.includes('npm ci'));
         const whole = installs.filter((line) => !line.includes('--omit=optional'));
         assert.equal(whole.length, name === 'fleet' ? 1 : 0);
@@ -86,24 +86,24 @@ describe('Dockerfile', () => {
     });
   }
 
-  it('puts bubblewrap into the image of the agent, and asks the fleet server as it asks the repository server', () => {
+  it('installs bubblewrap for the agent, and has the same health check for both servers', () => {
     assert.ok(values('agent', 'RUN').some((line) => /apt-get install .*\bbubblewrap\b/.test(line)));
     assert.deepEqual(healthCommand('fleet'), healthCommand('server'));
   });
 
-  it('gives nothing to copy that is not there, or that .dockerignore keeps out', () => {
+  it('copies only paths that exist and that .dockerignore permits', () => {
     const ignore = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n');
     const allowed = ignore.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
     assert.ok(ignore.includes('*'));
     for (const { lines } of stages) {
       for (const line of lines.filter((one) => one.startsWith('COPY '))) {
-        const words = line.split(/\s+/).slice(1);
-        const from = words.find((word) => word.startsWith('--from='));
+        const parts = line.split(/\s+/).slice(1);
+        const from = parts.find((part) => part.startsWith('--from='));
         if (from !== undefined) {
           stage(from.slice('--from='.length));
           continue;
         }
-        for (const source of words.slice(0, -1).map((word) => word.replace(/\/$/, ''))) {
+        for (const source of parts.slice(0, -1).map((part) => part.replace(/\/$/, ''))) {
           assert.ok(existsSync(join(project, source)), source);
           assert.ok(allowed.includes(source), `${source} is not in .dockerignore's list`);
         }
@@ -111,21 +111,21 @@ describe('Dockerfile', () => {
     }
   });
 
-  it('lets nothing but sources into the build', () => {
+  it('permits only sources in the build', () => {
     const allowed = ['package.json', 'package-lock.json', 'tsconfig.json', 'scripts', 'src'];
     const ignore = readFileSync(join(project, '.dockerignore'), 'utf8');
     const lines = ignore.split('\n').filter((line) => line.startsWith('!'));
     assert.deepEqual(lines.sort(), allowed.map((name) => `!${name}`).sort());
   });
 
-  it('installs what runs without the scripts and tools of development', () => {
+  it('installs without install scripts and development packages', () => {
     const install = values('runtime', 'RUN').find((line) => line.includes('npm ci')) ?? '';
     assert.match(install, /--omit=dev/);
     assert.match(install, /--ignore-scripts/);
     assert.ok(stages.every(({ base }) => base === 'runtime' || /^node:\d+-slim$/.test(base)));
   });
 
-  it('asks the server for its health as the server answers it', async () => {
+  it('checks the health of the server at the path that the server answers', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const [, ...args] = healthCommand('server');

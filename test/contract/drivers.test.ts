@@ -19,7 +19,7 @@ const blocks = (language: string): string[] =>
   );
 
 describe('docs/drivers.md', () => {
-  it('has a part and a row for every driver', () => {
+  it('has a section and a row for every driver', () => {
     for (const { name } of driverKinds) {
       assert.match(page, new RegExp(`^## ${name}: `, 'm'), name);
       assert.match(page, new RegExp(`^\\| \`${name}\` \\|`, 'm'), name);
@@ -27,7 +27,7 @@ describe('docs/drivers.md', () => {
   });
 
   for (const [index, yaml] of blocks('yaml').entries()) {
-    it(`shows a reset that is accepted, number ${index + 1}`, () => {
+    it(`shows a reset that the agent accepts, number ${index + 1}`, () => {
       const reset = yaml.replaceAll('\n', '\n    ');
       const file = `repository: https://a/\nbundles: [{ name: a }]\nworkers:\n  - name: w\n    uses: [a]\n    ${reset}`;
       const parsed = parseConfig(file, {
@@ -69,18 +69,18 @@ describe('the driver of docs/drivers.md', () => {
     return await driver.reset('note', { target, timeoutMs: 1000 });
   }
 
-  it('confirms when the daemon has noted this generation, at once or later', async () => {
+  it('confirms after the daemon has recorded this generation, at once or later', async () => {
     assert.deepEqual(await ask('7\n'), { kind: 'confirmed', text: 'uses generation 7' });
     assert.equal((await ask('6\n', '7\n')).kind, 'confirmed');
   });
 
-  it('takes an error about this generation for a no, and believes nothing about an older one', async () => {
+  it('reports an error about this generation as a refusal, and ignores a note about an older one', async () => {
     assert.deepEqual(await ask('error 7 line 3\n'), { kind: 'refused', text: 'error 7 line 3' });
     for (const note of ['6\n', 'error 6 line 3\n', '77\n', '', undefined])
       assert.equal((await ask(note)).kind, 'unreachable', String(note));
   });
 
-  it('has a member once there is a note', async () => {
+  it('has a member while a note exists', async () => {
     using dir = tempDir();
     const driver = follows.create({ follows: dir.join('note') }, driverContext());
     assert.deepEqual(await driver.members(), []);

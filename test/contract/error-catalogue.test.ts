@@ -1,4 +1,4 @@
-// The error catalogue in three directions: the page is what the table says, the sources raise every code, and
+// The error catalogue in three directions: the page has the content of the table, the sources raise every code, and
 // a test produces every code.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ function mentioned(text: string): ReadonlySet<string> {
 
 function testTexts(): string {
   const root = join(projectRoot, 'test');
-  // These two speak of codes without producing them.
+  // These two files contain codes without producing them.
   const skip = new Set(['error-catalogue.test.ts', join('core', 'errors.test.ts')]);
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts') && !skip.has(name))
@@ -28,7 +28,7 @@ function without(found: ReadonlySet<string>): string[] {
 }
 
 describe('the error catalogue', () => {
-  it('is the page that its table makes', async () => {
+  it('equals the page that the script makes of its table', async () => {
     const script = join(projectRoot, 'scripts', 'make-error-catalogue.js');
     const argv = [process.execPath, script, '--stdout'] as const;
     const result = await runCommand({ argv, timeoutMs: 60_000, maxOutputBytes: 1_000_000 });

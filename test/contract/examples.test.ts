@@ -1,5 +1,5 @@
-// The configurations in the documents: the agent takes the samples, and each command says what it asks. Commands run in the
-// sandbox: one that asks over the network or a socket below /run has to say so, or a reader's first release is refused.
+// The configurations in the documents: the agent accepts the samples, and each command lists its accesses. Commands run in the
+// sandbox: one that uses the network or a socket below /run must configure that, or it refuses a reader's first release.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const examples = 'docs/examples';
 
 describe('the sample configurations', () => {
   for (const { name } of readdirSync(examples, { withFileTypes: true }).filter((one) => one.isDirectory())) {
-    it(`are ones the agent accepts without a warning: ${name}`, () => {
+    it(`are accepted by the agent without a warning: ${name}`, () => {
       const { config, warnings } = loadConfig(join(examples, name, 'agent.yaml'));
       assert.deepEqual(warnings, []);
       assert.equal(config.workers[0]?.uses[0], config.bundles[0]?.name);
@@ -32,7 +32,7 @@ function filesIn(folder: string): string[] {
   return names.map((name) => join(folder, name));
 }
 
-/** With the marks of its comments gone where every line is one, as in the file of the package. */
+/** Removes the comment marks if every line is a comment, as in the file of the package. */
 function configurationsOf(path: string): string[] {
   const text = readFileSync(join(projectRoot, path), 'utf8');
   if (path.endsWith('.md')) return blocksOf(text, 'yaml');
@@ -40,7 +40,7 @@ function configurationsOf(path: string): string[] {
   return [text.split(/^#$/m).slice(1).join('').replace(/^# /gm, '')];
 }
 
-/** Every command that is given a sandbox, wherever it stands. */
+/** @returns every command that runs in a sandbox: checks, canaries, loaders and probes */
 function commandsOf(data: unknown): Record<string, unknown>[] {
   const file = Array.isArray(data) ? {} : asGroup(data);
   const checks = asList(file['bundles']).flatMap((one) => asList(asGroup(one)['checks']));
@@ -55,7 +55,7 @@ const overNetwork =
 const overSocket =
   /\/run\/|\b(clamdscan|birdc|fail2ban-client (?:ping|get)|varnishadm|psql|redis-cli|mysql)\b/;
 
-function whyNotReached({
+function missingAccess({
   run,
   network,
   binds = [],
@@ -72,16 +72,16 @@ function whyNotReached({
 const files = folders.flatMap(filesIn);
 
 describe('the configurations in the documents', () => {
-  it('give each command the network or the socket that it asks', () => {
+  it('give each command the network or the socket that it uses', () => {
     const found = files.flatMap((path) =>
       configurationsOf(path).flatMap((text) =>
-        commandsOf(parse(text)).flatMap((hook) => whyNotReached(hook).map((why) => `${path}: ${why}`)),
+        commandsOf(parse(text)).flatMap((hook) => missingAccess(hook).map((why) => `${path}: ${why}`)),
       ),
     );
     assert.deepEqual(found, []);
   });
 
-  it('are seen, with the commands of the file that a package installs', () => {
+  it('are found, with the commands of the file that a package installs', () => {
     const commands = files.flatMap((path) =>
       configurationsOf(path).flatMap((text) => commandsOf(parse(text))),
     );
@@ -90,9 +90,9 @@ describe('the configurations in the documents', () => {
     assert.equal(asList(asGroup(parse(packaged))['workers']).length, 1);
   });
 
-  it('would be found otherwise', () => {
-    assert.equal(whyNotReached({ run: ['curl', '-fsS', 'http://127.0.0.1/'] }).length, 1);
-    assert.equal(whyNotReached({ run: ['clamdscan', '--version'] }).length, 1);
-    assert.deepEqual(whyNotReached({ run: ['postconf', '-n'] }), []);
+  it('are reported if such a command lacks its access', () => {
+    assert.equal(missingAccess({ run: ['curl', '-fsS', 'http://127.0.0.1/'] }).length, 1);
+    assert.equal(missingAccess({ run: ['clamdscan', '--version'] }).length, 1);
+    assert.deepEqual(missingAccess({ run: ['postconf', '-n'] }), []);
   });
 });

@@ -1,4 +1,4 @@
-// The variables of flags, of every command: made from the table, each with one meaning, and known wherever a file of ours names one.
+// The environment variables of all flags: derived from the table, each with one meaning, and known if a file of Writ names one.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,12 +34,12 @@ async function allRows(): Promise<readonly Row[]> {
 const rows = await allRows();
 
 describe('the variable of a flag', () => {
-  it('is WRIT_<COMMAND>_<FLAG>, but for the few that all commands share', () => {
+  it('is WRIT_<COMMAND>_<FLAG>, except for the few that all commands share', () => {
     assert.ok(rows.length > 150);
     for (const { command, flag, name } of rows) {
-      const words = `${command} ${flag.slice(2)}`.replaceAll(/[ -]/g, '_').toUpperCase();
+      const upperName = `${command} ${flag.slice(2)}`.replaceAll(/[ -]/g, '_').toUpperCase();
       if (command === 'sign' && flag === '--role') assert.equal(name, undefined);
-      else if (!shared.test(name ?? '')) assert.equal(name, `WRIT_${words}`);
+      else if (!shared.test(name ?? '')) assert.equal(name, `WRIT_${upperName}`);
     }
     const withdraw = rows.find((row) => row.command === 'withdraw' && row.flag === '--to');
     assert.deepEqual([withdraw?.name, withdraw?.former], ['WRIT_WITHDRAW_TO', 'WRIT_TO']);
@@ -50,7 +50,7 @@ describe('the variable of a flag', () => {
     assert.equal(new Set(own).size, own.length);
   });
 
-  it('means nothing else: no program of ours is given it, and no older version read it', () => {
+  it('has one meaning: no program of Writ receives it, and no older version read it', () => {
     const former = new Set(rows.map((row) => row.former));
     for (const { name } of rows.filter((row) => row.name !== undefined)) {
       assert.ok(!namesOfPrograms.has(name ?? ''), name);
@@ -58,7 +58,7 @@ describe('the variable of a flag', () => {
     }
   });
 
-  it('of fleet serve is not taken for what it was called, nor for what repositories were given by', () => {
+  it('of fleet serve differs from its former name and from the former variable of repositories', () => {
     const ofServe = rows.filter((row) => row.command === 'fleet serve');
     const former = (flag: string) => ofServe.find((row) => row.flag === flag)?.former;
     assert.equal(former('--repository'), 'WRIT_FLEET_REPOSITORY');
@@ -76,15 +76,15 @@ const documents = () => [
   join(projectRoot, 'README.md'),
 ];
 
-/** What is no flag's: passphrases, what programs are given, what others call theirs. */
+/** Variables without a flag: passphrases, variables that Writ passes to programs, and those of other tools. */
 const others =
   /^WRIT_(?:(?:NEW_)?PASSPHRASE|DOCS_URL|HEALTH_URL|POLICY|SIGN_(?:FILE|ROLE|KEYIDS)|(?:GENERATION|BUNDLE|SCRATCH)_DIR|GENERATION|WORKER|STALE_[A-Z_]*|MAX_STALE_SECONDS|TEST_[A-Z_]+)$/;
 
 describe('a file that names a variable', () => {
-  it('names one that some command reads, in units, packages and pages', () => {
+  it('names a variable that a command reads, in units, packages and pages', () => {
     const known = new Set(rows.map(({ name }) => name));
     const former = new Set(rows.map((row) => row.former));
-    // Where it says what an upgrade has to change.
+    // The part about changes that an upgrade requires.
     const begins = (name: string) =>
       name.endsWith('_') && [...known].some((whole) => whole?.startsWith(name));
     const mayBe = (path: string, name: string) =>
@@ -98,7 +98,7 @@ describe('a file that names a variable', () => {
     assert.ok(seen > 20, 'they were read');
   });
 
-  it('is the topic of the help too: its examples are of the table', () => {
+  it('has a help topic with examples from the table', () => {
     const text = topicText('environment') ?? '';
     for (const [, name, typed] of text.matchAll(/(WRIT_[A-Z_]+) for writ ([a-z -]+)/g)) {
       const [command, flag] = (typed ?? '').split(' --');

@@ -1,5 +1,5 @@
-// Holds the SQL of a fleet server to what engines that speak PostgreSQL's protocol, and the embedded one, all know: what it
-// says while a whole life of a fleet is played, and that nothing of it is written by hand.
+// The SQL of a fleet server has only syntax that the embedded database and all engines with PostgreSQL's protocol support.
+// The test records each statement while a fleet does everything once. No statement is written by hand.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseHostFilter } from '../../src/core/fleet/host-filter.js';
@@ -17,7 +17,7 @@ import { tempDir } from '../kit/disk/temp-dir.js';
 import { bundleAt, fleetBench, reportOf, send } from '../kit/fleet/fleet-bench.js';
 import { readSources, sourceFile } from '../kit/sources/source-files.js';
 
-/** What one of the databases does not know, or what holds a fleet to one server. */
+/** Syntax that one of the databases does not support, or that limits a fleet to one server. */
 const forbidden =
   /\b(?:listen|notify|unlisten|returning|for (?:update|share)|lock table|skip locked|advisory\w*|pg_\w+|json\w*|ilike|similar to|distinct on|lateral|serial|autoincrement|now\(|current_timestamp|strftime|unixepoch|datetime|rowid|glob|pragma|replace into|insert or|nextval|generate_series|array)\b|::|~/i;
 
@@ -26,16 +26,16 @@ const handWritten = ({ path, imports, code }: ReturnType<typeof sourceFile>): bo
   (imports.some(({ specifier, names }) => specifier === 'kysely' && /\bsql\b/.test(names)) ||
     (/\bCompiledQuery\s*\.\s*raw\b/.test(code) && path !== 'fleet/store/sqlite-dialect.ts'));
 
-/** A write beside `transactOnce`, which looks whether a newer version has the store. */
-const writesBeside = ({ path, code }: ReturnType<typeof sourceFile>): boolean =>
+/** A write without `transactOnce`, which checks whether a newer version uses the store. */
+const writesUnchecked = ({ path, code }: ReturnType<typeof sourceFile>): boolean =>
   path.startsWith('fleet/') &&
   !/^fleet\/store\/(?:migrate|migrations|interval-migration|transact|sqlite-dialect)\.ts$/.test(path) &&
   (/\.\s*transaction\(\)/.test(code) || /\bdb\s*\.\s*(?:insertInto|updateTable|deleteFrom)\b/.test(code));
 
-async function wholeLife(said: Set<string>): Promise<void> {
+async function doEverything(statements: Set<string>): Promise<void> {
   using directory = tempDir();
   const clock = fakeClock({ mode: 'skip' });
-  const onSql = (sql: string): void => void said.add(sql.toLowerCase());
+  const onSql = (sql: string): void => void statements.add(sql.toLowerCase());
   await using bench = await fleetBench(directory.join('store'), clock, { onSql });
   const { db } = bench.store;
   const change = { who: 'test', nowMs: clock.nowMs() };
@@ -67,17 +67,17 @@ async function wholeLife(said: Set<string>): Promise<void> {
 }
 
 describe('the SQL of a fleet server', () => {
-  it("is what every engine with PostgreSQL's protocol knows, and the embedded one", async () => {
-    const said = new Set<string>();
-    await wholeLife(said);
-    assert.ok(said.size > 40, `${said.size} statements were heard`);
+  it("has only syntax of all engines with PostgreSQL's protocol and of the embedded one", async () => {
+    const statements = new Set<string>();
+    await doEverything(statements);
+    assert.ok(statements.size > 40, `${statements.size} statements were recorded`);
     assert.deepEqual(
-      [...said].filter((sql) => forbidden.test(sql.replaceAll(/"[^"]*"/g, 'name'))),
+      [...statements].filter((sql) => forbidden.test(sql.replaceAll(/"[^"]*"/g, 'name'))),
       [],
     );
   });
 
-  it('is made by kysely, and by no hand', () => {
+  it('is made by kysely, and not by hand', () => {
     assert.deepEqual(
       readSources()
         .filter(handWritten)
@@ -88,18 +88,18 @@ describe('the SQL of a fleet server', () => {
     assert.equal(handWritten(sourceFile('fleet/a/b.ts', "CompiledQuery.raw('listen x')")), true);
   });
 
-  it('writes nothing but in a transaction that looks for a newer version first', () => {
+  it('writes only in a transaction that first checks for a newer version', () => {
     assert.deepEqual(
       readSources()
-        .filter(writesBeside)
+        .filter(writesUnchecked)
         .map(({ path }) => path),
       [],
     );
-    assert.equal(writesBeside(sourceFile('fleet/a/b.ts', 'await db.transaction().execute(work);')), true);
-    assert.equal(writesBeside(sourceFile('fleet/a/b.ts', "await db\n  .deleteFrom('hosts')")), true);
+    assert.equal(writesUnchecked(sourceFile('fleet/a/b.ts', 'await db.transaction().execute(work);')), true);
+    assert.equal(writesUnchecked(sourceFile('fleet/a/b.ts', "await db\n  .deleteFrom('hosts')")), true);
   });
 
-  it('would be seen to ask for what only one engine has', () => {
+  it('is reported if it has syntax of one engine only', () => {
     for (const sql of [
       'LISTEN x',
       'select pg_advisory_lock(1)',

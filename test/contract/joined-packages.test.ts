@@ -1,4 +1,4 @@
-// Packages that the build joins into one file each: what the types promise is there, and what runs is what was installed.
+// Packages that the build joins into one file each: each has the values of its types, and the program imports only these files.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const { imports, dependencies } = JSON.parse(
 ) as PackageJson;
 const joined = Object.entries(imports);
 
-/** Values that a declaration file passes on; types are none. */
+/** @returns the names of the values that a declaration file exports, without types */
 function declared(path: string): string[] {
   const [, list = ''] = /export \{([^}]*)\}/.exec(readFileSync(join(projectRoot, path), 'utf8')) ?? [];
   const names = list.split(',').map((name) => name.trim());
@@ -42,7 +42,7 @@ describe('joined packages', () => {
     }
   });
 
-  it('are imported by their joined name alone: the whole package beside it would be a second one', () => {
+  it('are imported by their joined name alone, because the whole package would be a second copy', () => {
     const names = joined.map(([name]) => name.slice(1));
     const beside = readSources().flatMap(({ path, imports: lines }) =>
       lines.filter(({ specifier }) => names.includes(specifier)).map(() => path),

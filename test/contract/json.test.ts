@@ -32,12 +32,14 @@ describe('docs/json.md', () => {
   });
 
   it('has every outcome that a command names', () => {
-    // Also what commands share, as the answer of whoever changes what is listed.
+    // Includes results that commands share, for example of each command that changes the list of releases.
     const sources = [...commands, ...filesIn('src/cli/repository')].map(read);
     const named = sources.flatMap((text) =>
       [...text.matchAll(/outcome: '([a-z-]+)'/g)].map((match) => match[1] ?? ''),
     );
-    const missing = named.filter((word) => !word.startsWith('would-') && !page.includes(`\`${word}\``));
+    const missing = named.filter(
+      (outcome) => !outcome.startsWith('would-') && !page.includes(`\`${outcome}\``),
+    );
     assert.deepEqual(missing, []);
   });
 

@@ -1,4 +1,4 @@
-// The units that Writ ships: what they promise, held to their text everywhere, and to systemd where it is installed.
+// The units that Writ ships: each promise is compared with their text, and verified by systemd if it is installed.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ const server = unit('writ-server.service');
 const fleet = unit('writ-fleet.service');
 
 describe('the unit of the agent', () => {
-  it('is ready when it says so, as long as that takes, by a helper', () => {
+  it('is ready at its notification by a helper process, without a start timeout', () => {
     assert.equal(agent.value('Service', 'Type'), 'notify');
     assert.equal(agent.value('Service', 'NotifyAccess'), 'all');
     assert.equal(agent.value('Service', 'TimeoutStartSec'), 'infinity');
     assert.ok(agent.value('Service', 'WatchdogSec'));
   });
 
-  it('does not wait for a network or for names: it may be what brings the resolver up', () => {
+  it('does not wait for a network or for names, because it may start the resolver', () => {
     const order = [
       ...agent.all('Unit', 'After'),
       ...agent.all('Unit', 'Wants'),
@@ -39,29 +39,29 @@ describe('the unit of the agent', () => {
     );
   });
 
-  it('reloads by a command that waits for the outcome, and not by a signal that nobody answers', () => {
+  it('reloads by a command that waits for the outcome, and not by a signal without an answer', () => {
     const [reload, ...more] = agent.all('Service', 'ExecReload');
     assert.match(reload ?? '', /^\/usr\/bin\/writ reload /);
     assert.deepEqual(more, []);
   });
 
-  it('comes again after every end but that of a configuration with a mistake', () => {
+  it('restarts after every end except that of a configuration with a mistake', () => {
     assert.equal(agent.value('Service', 'Restart'), 'always');
     assert.equal(agent.value('Service', 'RestartPreventExitStatus'), '2');
     assert.equal(agent.value('Unit', 'StartLimitIntervalSec'), '0');
   });
 
-  it('is not ended by a check that took all memory, nor cut off in a swap', () => {
+  it('is not ended by a check that exhausts the memory, or in the middle of a swap', () => {
     assert.equal(agent.value('Service', 'OOMPolicy'), 'continue');
     assert.equal(agent.value('Service', 'KillMode'), 'mixed');
     assert.equal(
       agent.value('Service', 'Delegate'),
       'memory pids',
-      'commands are bound by groups below its own',
+      'control groups below its own bound its commands',
     );
   });
 
-  it('has no hardening that keeps bubblewrap or the telling of workers from working', () => {
+  it('has no hardening that prevents bubblewrap or the notification of workers', () => {
     const forbidden =
       /^(?:RestrictNamespaces|SystemCallFilter|ProtectKernelTunables|ProtectKernelLogs|ProtectControlGroups|ProtectProc|ProcSubset|PrivateTmp|PrivateUsers|PrivatePIDs|PrivateNetwork|PrivateDevices|MemoryDenyWriteExecute|DynamicUser)$/;
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe('the unit of the agent', () => {
       [],
     );
     assert.ok(agent.value('Service', 'RestrictAddressFamilies')?.includes('AF_NETLINK'));
-    // Each of them is named in the unit with the reason why it is not there.
+    // The unit names each of them with the reason why it is absent.
     const text = readFileSync(join(folder, 'writ-agent.service'), 'utf8');
     for (const key of ['RestrictNamespaces', 'SystemCallFilter', 'ProtectKernelTunables', 'PrivateTmp'])
       assert.ok(text.includes(`${key}=`), key);
@@ -105,7 +105,7 @@ describe('the target of the policy', () => {
   const ready = unit('writ-policy-ready.service');
   const target = unit('writ-policy.target');
 
-  it('is reached behind the agent, however often that had to start', () => {
+  it('is reached after the agent, however often the agent had to start', () => {
     assert.equal(target.value('Unit', 'Requires'), 'writ-policy-ready.service');
     assert.equal(target.value('Unit', 'After'), 'writ-policy-ready.service');
     assert.equal(ready.value('Unit', 'After'), 'writ-agent.service');
@@ -116,7 +116,7 @@ describe('the target of the policy', () => {
     );
   });
 
-  it('stays reached when the agent stops or restarts: workers behind it must not stop with it', () => {
+  it('stays reached when the agent stops or restarts, because workers that require it must not stop', () => {
     for (const one of [target, ready]) {
       for (const key of ['Requires', 'BindsTo', 'PartOf', 'Requisite', 'PropagatesStopTo'])
         assert.equal(one.all('Unit', key).join(' ').includes('writ-agent'), false, key);
@@ -126,7 +126,7 @@ describe('the target of the policy', () => {
 });
 
 describe('the unit of the server', () => {
-  it('runs as a user of its own that writes to its repository alone', () => {
+  it('runs as a user of its own, which can write only to its repository', () => {
     assert.equal(server.value('Service', 'User'), 'writ');
     assert.equal(server.value('Service', 'ProtectSystem'), 'strict');
     assert.deepEqual(server.all('Service', 'ReadWritePaths'), ['/srv/writ/repo']);
@@ -144,7 +144,7 @@ describe('the unit of the server', () => {
 });
 
 describe('the unit of the fleet server', () => {
-  it('runs as a user of its own, hardened as the other server is, whose store nobody else reads', () => {
+  it('runs as a user of its own, with the hardening of the other server and a private store', () => {
     assert.equal(fleet.value('Service', 'User'), 'writ-fleet');
     assert.equal(fleet.value('Service', 'StateDirectoryMode'), '0700');
     assert.equal(fleet.value('Service', 'UMask'), '0077');
@@ -164,13 +164,13 @@ describe('the unit of the fleet server', () => {
 });
 
 describe('commands in units', () => {
-  it('are commands that writ has, with flags that they have', async () => {
+  it('exist, with their flags', async () => {
     for (const one of [agent, server, fleet]) {
       for (const key of ['ExecStart', 'ExecReload']) {
         for (const line of one.all('Service', key).filter((text) => text.startsWith('/usr/bin/writ '))) {
-          const [, ...words] = line.split(' ');
-          const flags = words.filter((word) => word.startsWith('--'));
-          const names = words.slice(0, words.indexOf(flags[0] ?? ''));
+          const [, ...args] = line.split(' ');
+          const flags = args.filter((arg) => arg.startsWith('--'));
+          const names = args.slice(0, args.indexOf(flags[0] ?? ''));
           const help = await runWrit([...names, '--help']);
           for (const flag of flags) assert.ok(help.stdout.includes(flag), `${line}: ${flag}`);
         }
@@ -179,7 +179,7 @@ describe('commands in units', () => {
   });
 });
 
-/** The units where systemd finds every program they name, though Writ is not installed. */
+/** Copies the units with other programs, so that systemd finds each one although Writ is not installed. */
 function copyUnits(dir: TempDir): string[] {
   return units.map((name) => {
     const path = dir.join(name);
@@ -196,15 +196,15 @@ function analyze(dir: TempDir, args: readonly string[]): Promise<CommandResult> 
 }
 
 describe('systemd', needs('systemd-analyze', 'systemd'), () => {
-  it('finds nothing to say about any unit', async () => {
+  it('reports no finding about any unit', async () => {
     using dir = tempDir();
     const result = await analyze(dir, ['verify', '--man=no', ...copyUnits(dir)]);
     assert.equal(result.kind, 'exited');
-    // It exits with 0 for a key that it does not know: what it prints is the verdict.
+    // It exits with 0 for an unknown key: only its output shows the finding.
     assert.deepEqual('stderr' in result && [result.exitCode, result.stdout, result.stderr], [0, '', '']);
   });
 
-  it('would say so: a key that it does not know is printed', async () => {
+  it('prints an unknown key', async () => {
     using dir = tempDir();
     copyUnits(dir);
     const path = dir.join('writ-agent.service');
@@ -213,7 +213,7 @@ describe('systemd', needs('systemd-analyze', 'systemd'), () => {
     assert.match('stderr' in result ? result.stderr : '', /WatchDogSec/);
   });
 
-  it('thinks well of the exposure of the server', async () => {
+  it('rates the exposure of the server below the threshold', async () => {
     using dir = tempDir();
     copyUnits(dir);
     const args = [
@@ -234,7 +234,7 @@ describe('the sandbox under the hardening of the agent', {
   ...needs('bwrap', 'bubblewrap'),
   ...asRoot,
 }, () => {
-  it('is made with the capabilities that are left, and without new privileges', async () => {
+  it('starts with the remaining capabilities, and without new privileges', async () => {
     const dropped = agent
       .all('Service', 'CapabilityBoundingSet')
       .flatMap((line) => line.replace(/^~/, '').split(' '))

@@ -1,5 +1,5 @@
-// Rules for test files: a sample has its complete test beside it, files that share a process do not disturb each other, and each
-// set has its files (scripts/test-plan.js). The seed of generated cases is constant in CI and reaches fast-check.
+// Rules of test files: a sample is beside its exhaustive test, and files that share a process with others do not affect
+// them (scripts/test-plan.js). The seed of generated cases is constant in CI and reaches fast-check.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const tests = join(projectRoot, 'test');
 const names = readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.test.ts'),
 );
-/** scripts/test-plan.js, which is no TypeScript. */
+/** The used part of scripts/test-plan.js, which has no types. */
 interface TestPlan {
   chooseFiles(root: string, choice: FileChoice): readonly string[];
   planProcesses(names: readonly string[]): readonly { readonly names: readonly string[] }[];
@@ -35,7 +35,7 @@ const seeds = (await import(join(projectRoot, 'scripts/test-seed.js'))) as TestS
 const textOf = (name: string): string => readFileSync(join(tests, name), 'utf8');
 
 describe('test files', () => {
-  it('are samples only of the exhaustive test beside them, whose name they say', () => {
+  it('are samples only of the exhaustive test beside them, which they name', () => {
     const samples = names.filter((name) => name.endsWith('.sample.test.ts'));
     assert.ok(samples.length >= 3);
     for (const sample of samples) {
@@ -45,7 +45,7 @@ describe('test files', () => {
     }
   });
 
-  it('have no hook outside of a suite where files share a process: it would be a hook of all of them', async () => {
+  it('have no hook outside of a suite if files share a process, because it would apply to all of them', async () => {
     const { planProcesses } = (await import(join(projectRoot, 'scripts/test-plan.js'))) as TestPlan;
     const shared = planProcesses(names.map((name) => name.slice(0, -'.test.ts'.length)))
       .filter((unit) => unit.names.length > 1)
@@ -96,12 +96,12 @@ describe('the seed of a run', () => {
     for (const seed of drawn) assert.equal(seed, seed | 0);
   });
 
-  it('is WRIT_TEST_SEED where the caller sets it, also in CI', () => {
+  it('is WRIT_TEST_SEED if the caller sets it, also in CI', () => {
     assert.equal(seeds.chooseSeed({ WRIT_TEST_SEED: '123', CI: 'true' }), 123);
     assert.equal(seeds.chooseSeed({ WRIT_TEST_SEED: '0' }), 0);
   });
 
-  it('is refused where it is no whole number below 2 ** 31', () => {
+  it('is refused unless it is a whole number below 2 ** 31', () => {
     for (const given of ['', 'x', '-1', '1.5', '1e3', String(2 ** 31)])
       assert.throws(() => seeds.chooseSeed({ WRIT_TEST_SEED: given }), RangeError, given);
   });

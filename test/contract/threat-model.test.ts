@@ -1,4 +1,4 @@
-// docs/threat-model.md names, for all that an attacker cannot do, the test that shows it: each of them must be there.
+// docs/threat-model.md names a test for each attack that Writ prevents. Each of these tests must exist.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { missingTests } from '../kit/sources/named-tests.js';
 const page = readFileSync('docs/threat-model.md', 'utf8');
 const rows = [...page.matchAll(/^\| ([A-Z]\d+) \| .+? \| (`.+) \|$/gm)];
 
-/** Of each chapter of an attacker: its letter. */
+/** The letter of each attacker, and the title of its chapter. */
 const attackers: Readonly<Record<string, string>> = {
   N: 'The network',
   M: 'A mirror',
@@ -37,18 +37,18 @@ describe('docs/threat-model.md', () => {
     }
   });
 
-  it('says of every row what shows it', () => {
+  it('names a test in every row', () => {
     assert.equal(rows.length, [...page.matchAll(/^\| [A-Z]\d+ \|/gm)].length);
   });
 
   for (const [, id, shownBy = ''] of rows) {
-    it(`names what there is: ${id}`, () => assert.deepEqual(missingTests(shownBy), []));
+    it(`names tests that exist: ${id}`, () => assert.deepEqual(missingTests(shownBy), []));
   }
 });
 
 describe('a page that names tests', () => {
   const other = '`test/contract/documents.test.ts`';
-  it('is held to the file, to the whole name, and to naming one', () => {
+  it('must name an existing file, a whole title, and at least one title', () => {
     assert.deepEqual(missingTests(`${other} "draws the machine that the table is"`), []);
     assert.deepEqual(missingTests('`test/none.test.ts` "a"'), ['test/none.test.ts']);
     const cut = missingTests(`${other} "draws the machine that the table"`);

@@ -1,5 +1,5 @@
-// Holds the sources to what happens in one place only, and each of these rules to a sample that breaks it and one that
-// does not.
+// Operations that only one place of the sources may contain. Each of these rules is tested by a sample that breaks it and one
+// that does not.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readSources, sourceFile } from '../../kit/sources/source-files.js';
@@ -8,7 +8,7 @@ import { hold } from './layers.js';
 
 const sources = readSources();
 
-describe('what happens in one place only', () => {
+describe('an operation of one place', () => {
   for (const { what, used, only, because } of confined) {
     it(what, () => {
       const elsewhere = sources.filter((file) => used(file) && !only.test(file.path));
@@ -59,7 +59,7 @@ describe('the rules themselves', () => {
     ['console and writing to the standard streams', 'process.stderr.write(x);', 'process.stderr.isTTY;'],
   ];
   for (const [what, bad, good] of samples) {
-    it(`see "${bad}" and not "${good}" (${what})`, () => {
+    it(`reports "${bad}" and not "${good}" (${what})`, () => {
       assert.equal(fires(what, 'agent/x.ts', bad), true);
       assert.equal(fires(what, 'agent/x.ts', good), false);
     });

@@ -1,5 +1,5 @@
-// Holds the sources to the architecture: who may import whom, what core never does, how files look, and what an install
-// brings. Every rule has its reason, which a failure prints.
+// The rules of the architecture: the direction of imports, the purity of core, the form of files, and the packages of an
+// install. A failure prints the reason of its rule.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,18 +19,18 @@ const sources = readSources();
 describe('direction of imports', () => {
   it('is downwards only', () => {
     const because =
-      'what decides must not depend on what acts, and what acts on a host must not carry secrets: ' +
+      'decisions must not depend on effects, and code that acts on a host must not contain secrets: ' +
       'agent and server never import the publisher';
     hold(againstDirection(sources), because);
   });
 
   it('knows every folder', () => {
     const unknown = sources.map(({ path }) => layerOf(path)).filter((layer) => below[layer] === undefined);
-    hold(unknown, 'a folder without a place in the direction of imports is held to nothing');
+    hold(unknown, 'a folder without a place in the direction of imports has no rule');
   });
 
   it('reaches files that exist', () => {
-    // What the build makes is declared where it will be.
+    // A file that the build generates has its declaration at the future path.
     const known = new Set(sources.map(({ path }) => path.replace(/\.d\.ts$/, '.ts')));
     const missing = sources.flatMap(({ path, imports }) =>
       imports
@@ -40,17 +40,17 @@ describe('direction of imports', () => {
     hold(missing, 'this test reads imports as text, and must not misread them');
   });
 
-  it('can be read as text', () => {
-    // It loads ajv by its name, in a function that cannot wait for an import.
+  it('has no computed name', () => {
+    // This file loads ajv by its name, in a function that cannot wait for an import.
     const loader = 'core/schema/own-schemas.ts';
     const hidden = sources
       .filter(({ path }) => path !== loader)
       .filter(({ code }) => /\bimport\s*\(\s*[^'"\s]|\brequire\s*\(|\bcreateRequire\b/.test(code))
       .map(({ path }) => path);
-    hold(hidden, 'an import by a computed name is held to no rule');
+    hold(hidden, 'no rule can check an import by a computed name');
   });
 
-  it('is seen to be broken', () => {
+  it('is reported if an import breaks it', () => {
     const upward = sourceFile('agent/x.ts', "import { sign } from '../publisher/keys.js';");
     assert.deepEqual(againstDirection([upward]), ['agent/x.ts imports publisher/keys.ts']);
     const online = sourceFile(
@@ -63,11 +63,11 @@ describe('direction of imports', () => {
   });
 });
 
-/** What decides about a host is pure wherever it stands: in core, and in the rules beside the one room that uses them. */
+/** Decisions about a host are pure: in core, and in the `*-rules.ts` of the one module that uses them. */
 const isPure = ({ path }: { readonly path: string }): boolean =>
   layerOf(path) === 'core' || /^(?:agent|platform)\/.*-rules\.ts$/.test(path);
 
-/** The file and all that it loads: types load nothing. */
+/** @returns the file and all files that it loads; an import of types loads none */
 function loadedBy(path: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(path)) return seen;
   seen.add(path);
@@ -78,13 +78,13 @@ function loadedBy(path: string, seen = new Set<string>()): ReadonlySet<string> {
   return seen;
 }
 
-describe('core, and the rules of a room', () => {
-  // node:module only loads ajv, in core/schema, when it is needed after all.
+describe('core, and the rules of a module', () => {
+  // core/schema uses node:module only to load ajv at its first use.
   const allowed = new Set(['ajv', 'yaml', 'picomatch', 'node:crypto', 'node:module']);
   const pure = new Set(sources.filter(isPure).flatMap(({ path }) => [...loadedBy(path)]));
   const loaded = sources.filter(({ path }) => pure.has(path));
 
-  it('import nothing that reads, writes, waits or asks', () => {
+  it('import nothing that reads, writes, waits or sends requests', () => {
     const foreign = loaded
       .flatMap(({ path, imports }) => imports.map((line) => ({ path, ...line })))
       .filter(({ file, specifier }) => file === undefined && !allowed.has(packageOf(specifier)))
@@ -92,17 +92,17 @@ describe('core, and the rules of a room', () => {
     hold(foreign, 'a verdict is a function of its arguments, and is tested without a disk or a network');
   });
 
-  it('do not ask the process', () => {
+  it('do not read the process object', () => {
     const asking = loaded.filter(({ code }) => /\bprocess\s*\./.test(code));
     hold(
       asking.map(({ path }) => path),
-      'environment and platform are arguments, or a verdict depends on where it is given',
+      'environment and platform are arguments, so that a verdict does not depend on its host',
     );
   });
 });
 
 describe('files', () => {
-  it('open with a comment of 1 to 8 lines that says what they own', () => {
+  it('open with a comment of 1 to 8 lines that describes their subject', () => {
     const bare = sources.filter(({ text }) => {
       const lines = text.replace(/^#!.*\n/, '').split('\n');
       const comment = lines.findIndex((line) => !line.startsWith('//'));
@@ -110,7 +110,7 @@ describe('files', () => {
     });
     hold(
       bare.map(({ path }) => path),
-      'a reader learns from the first lines whether this is the file to read',
+      'the first lines show a reader whether this is the right file',
     );
   });
 
@@ -121,20 +121,20 @@ describe('files', () => {
     hold(long, 'a file has one subject');
   });
 
-  it('point at documents that are there', () => {
+  it('name documents that exist', () => {
     const dangling = sources.flatMap(({ path, text }) =>
       [...text.matchAll(/(?:[\w/-]+\/)?[\w-]+\.md\b/g)]
         .filter(([name]) => !existsSync(join(projectRoot, name)))
         .map(([name]) => `${path}: ${name}`),
     );
-    hold(dangling, 'a reader who is sent somewhere must arrive');
+    hold(dangling, 'a reference must have a target');
   });
 
-  it('leave nothing for later', () => {
+  it('have no TODO', () => {
     const marked = sources.filter(({ text }) => /\b(?:TODO|FIXME|XXX)\b/.test(text));
     hold(
       marked.map(({ path }) => path),
-      'a promise in a comment is kept by nobody',
+      'a comment does not ensure that the work is done',
     );
   });
 });
@@ -155,7 +155,7 @@ describe('each exported function', () => {
     hold(withoutDocstring(sources), because);
   });
 
-  it('is found without one', () => {
+  it('is reported if it has none', () => {
     const found = (text: string): string[] => withoutDocstring([{ path: 'x.ts', text }]);
     assert.deepEqual(found('/** Reads. */\nexport function a() {}\n\nexport async function b() {}\n'), [
       'x.ts b',
@@ -187,7 +187,7 @@ function packagesOf(layer: string): string[] {
 }
 
 describe('dependencies', () => {
-  it('are those of the list, by folder and with all that they bring', () => {
+  it('are those of the list, by folder and with their own dependencies', () => {
     const folders = Object.keys(below).map((layer) => `${layer}: ${packagesOf(layer).join(' ') || '-'}`);
     const lines = [
       '# packages that each folder imports',

@@ -1,11 +1,11 @@
-// What happens in one place of the sources only, with the reason of each rule. Owns the rules and how a file is seen to
-// break one; architecture-places.test holds the sources to them.
+// Operations that only one place of the sources may contain, with the reason of each rule. Owns the rules and the detection
+// of violations; architecture-places.test applies them to the sources.
 import type { SourceFile } from '../../kit/sources/source-files.js';
 
 export interface Confined {
   readonly what: string;
   readonly used: (file: SourceFile) => boolean;
-  /** Paths below src that may. */
+  /** The paths below src that may contain the operation. */
   readonly only: RegExp;
   readonly because: string;
 }
@@ -14,11 +14,11 @@ function importing(name: RegExp): (file: SourceFile) => boolean {
   return ({ imports }) => imports.some(({ specifier }) => name.test(specifier));
 }
 
-function saying(pattern: RegExp): (file: SourceFile) => boolean {
+function containing(pattern: RegExp): (file: SourceFile) => boolean {
   return ({ code }) => pattern.test(code);
 }
 
-/** Names under which a file uses node:fs whole, as `fs`. */
+/** @returns the names of namespace imports of node:fs, as `fs` */
 function namespacesOfFs({ imports }: SourceFile): string[] {
   return imports
     .filter(({ specifier }) => /^node:fs\b/.test(specifier))
@@ -45,7 +45,7 @@ const changesDisk = usingOfFs(
     '|createWriteStream',
 );
 
-/** By a flag of its own, or by a string, whose meaning this test cannot see. */
+/** Detects a flag for writing, or flags in a string, because this test cannot read the string. */
 function opensForWriting({ code }: SourceFile): boolean {
   return (
     /\bO_(?:WRONLY|RDWR|CREAT|EXCL|APPEND|TRUNC)\b/.test(code) ||
@@ -60,7 +60,7 @@ export const confined: readonly Confined[] = [
     // Trees, archives and repositories, read in pieces up to a signed length or a bound; the configuration likewise. A store
     // makes its own file, and reads it by SQLite.
     only: /^(?:(?:platform|server|publisher|cli|sdk)\/|fleet\/store\/store-directory\.ts$|trust\/sources\/file-source\.ts$|agent\/(?:generations\/verify-tree|staging\/(?:base-files|decompress|retained-archives)|checks\/parse-check-worker|config\/config-file)\.ts$)/,
-    because: 'somebody may have put a FIFO or a giant in its place: platform/read-file reads it',
+    because: 'an attacker can replace a file by a FIFO or a huge file, and platform/read-file has a bound',
   },
   {
     what: 'rename, symlink, link and fsync',
@@ -76,7 +76,7 @@ export const confined: readonly Confined[] = [
       (changesDisk(file) || opensForWriting(file)),
     only: /^platform\/(disk\/durable-\w+|process\/control-group|telemetry\/standard-streams)\.ts$/,
     because:
-      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk, and a log on stderr is no state',
+      'the crash matrix kills and fails only labelled operations of durable-fs; control groups and stderr are no state',
   },
   {
     what: 'the system calls of durable-fs',
@@ -90,25 +90,26 @@ export const confined: readonly Confined[] = [
     used: importing(/^node:child_process$/),
     only: /^platform\/process\/run-command\.ts$/,
     because:
-      'only there do programs get a cleared environment, a deadline, bounded output and a killed group',
+      'only this file gives programs a cleared environment, a deadline, bounded output and a killed group',
   },
   {
     what: 'undici',
     used: importing(/^#?undici/),
     only: /^platform\/net\/http[^/]*\.ts$/,
-    because: 'only there do requests get deadlines, bounds and refused redirects',
+    because: 'only these files give requests deadlines, bounds and refused redirects',
   },
   {
     what: 'fetch and clients of node:http',
-    used: saying(/(?<![.\w])fetch\s*\(\s*[`'"]|\bhttps?\.(?:get|request)\b|\bglobalThis\.fetch\b/),
+    used: containing(/(?<![.\w])fetch\s*\(\s*[`'"]|\bhttps?\.(?:get|request)\b|\bglobalThis\.fetch\b/),
     only: /^platform\/net\/http[^/]*\.ts$/,
-    because: 'a second way to the network would have none of the bounds of the first',
+    because: 'other requests would have no deadlines and bounds',
   },
   {
     what: 'tar',
     used: importing(/^tar(?:\/|$)/),
     only: /^publisher\/archive\/build-bundle[^/]*\.ts$/,
-    because: 'an archive is made in one deterministic way; hosts read it with a strict reader of their own',
+    because:
+      'archives are deterministic because one function makes them; hosts read them with their own strict reader',
   },
   {
     what: 'tweetnacl',
@@ -121,15 +122,14 @@ export const confined: readonly Confined[] = [
     what: 'signatures of HTTP messages',
     used: importing(/^http-message-signatures/),
     only: /^(?:agent\/fleet\/sign-request\.ts$|fleet\/)/,
-    because:
-      'it is ten megabytes, and loaded where something is signed, not where something is made to be sent',
+    because: 'it is ten megabytes, and only signing may load it',
   },
   {
     what: 'worker threads',
     used: importing(/^node:worker_threads$/),
     only: /^(?:agent\/checks\/parse-check[^/]*|fleet\/store\/sqlite-(?:connection|thread))\.ts$/,
     because:
-      'parsers of others need a thread to bound and kill, an embedded database one to wait for the disk in; elsewhere threads would hide the order',
+      'a foreign parser needs a bounded thread, a database one that waits for the disk; others would hide the order',
   },
   {
     what: 'pino',
@@ -141,22 +141,21 @@ export const confined: readonly Confined[] = [
     what: 'prom-client',
     used: importing(/^prom-client/),
     only: /^platform\/telemetry\/metrics\.ts$/,
-    because: 'its successor needs another Node; one file will change',
+    because: 'its successor needs a newer Node, and then only one file changes',
   },
   {
     what: 'commander and prompts',
     used: importing(/^#?(?:commander|@inquirer\/)/),
     only: /^cli\//,
-    because: 'only the command line talks to people',
+    because: 'only the command line interacts with people',
   },
   {
     what: 'console and writing to the standard streams',
-    used: saying(
+    used: containing(
       /\bconsole\s*\.|\b(?:stdout|stderr|process\s*\.\s*std(?:out|err))\s*\.\s*write\b|\bwriteSync\(\s*[12]\b/,
     ),
     only: /^platform\/telemetry\/standard-streams\.ts$/,
-    because:
-      'text that cannot be written is counted and ends nothing; stdout carries answers that scripts read',
+    because: 'a failed write of text is counted and does not end the program; scripts read stdout',
   },
   {
     what: 'the clock and timers',
@@ -173,6 +172,6 @@ export const confined: readonly Confined[] = [
       /^(?:core|trust|workers)\//.test(path) &&
       /\bMath\s*\.\s*random\b|\brandom(?:Bytes|UUID|Int)\b/.test(code),
     only: /^$/,
-    because: 'what decides gives the same verdict twice',
+    because: 'a decision must give the same verdict for the same input',
   },
 ];

@@ -1,9 +1,9 @@
-// The folders of the sources in the order in which they may import each other, and what of them does not. Owns the rule;
-// the architecture tests hold the sources to it.
+// The folders of the sources in the order in which they may import each other, and the imports against it. Owns the rule;
+// the architecture tests apply it to the sources.
 import assert from 'node:assert/strict';
 import type { SourceFile } from '../../kit/sources/source-files.js';
 
-/** Fails with one line for each violation, and the reason of the rule. */
+/** Asserts that there is no violation. Fails with one line for each one, and the reason of the rule. */
 export function hold(violations: readonly string[], because: string): void {
   assert.deepEqual(violations, [], `\n${violations.join('\n')}\nbecause: ${because}\n`);
 }
@@ -12,7 +12,7 @@ export function layerOf(path: string): string {
   return path.split('/')[0] ?? '';
 }
 
-/** What a layer may import beside itself: cli -> {agent, publisher, server, fleet} -> {trust, workers} -> platform -> core. */
+/** The other layers that a layer may import: cli -> {agent, publisher, server, fleet} -> {trust, workers} -> platform -> core. */
 export const below: Readonly<Record<string, readonly string[]>> = {
   core: [],
   sdk: ['core'],

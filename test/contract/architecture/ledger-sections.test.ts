@@ -1,5 +1,5 @@
-// Holds the ledger to one owner for each of its members. That a spread of a ledger is none is tsc's to say: the build
-// fails where one of the lines below that expect an error has none.
+// Each member of the ledger has one owner. tsc checks that a spread of a ledger is not a ledger: the build
+// fails if a line below that expects an error has none.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { emptyLedger, type Ledger, ledgerSection } from '../../../src/agent/state/ledger.js';
@@ -10,19 +10,19 @@ import { castsToLedger, declaredSections, ledgerOwners, oddSections, sealedIn } 
 const sources = readSources();
 
 describe('the ledger', () => {
-  it('has one owner for each member, which is the one that the table names', () => {
+  it('has one owner for each member, as in the table', () => {
     const owners = Object.entries(ledgerOwners).map(([member, path]) => `${member}: ${path}`);
     assert.deepEqual(declaredSections(sources), owners.sort());
   });
 
-  it('is changed by sections that belong to one file each', () => {
+  it('is changed only by sections of one file each', () => {
     hold(
       oddSections(sources),
-      'a section that others can use, or that cannot be read here, has no one owner',
+      'a section that other files can use, or that this test cannot read, has no single owner',
     );
   });
 
-  it('is sealed in one place', () => {
+  it('is cast in one place', () => {
     assert.deepEqual(castsToLedger(sources), [sealedIn], 'a second cast makes ledgers past every owner');
   });
 });
@@ -30,13 +30,13 @@ describe('the ledger', () => {
 describe('the rules of sections', () => {
   const owner = sourceFile('agent/a/one.ts', "const changeOne = ledgerSection('pause', 'holds');\n");
 
-  it('see a second owner', () => {
+  it('report a second owner', () => {
     const second = sourceFile('agent/b/two.ts', "const changeTwo = ledgerSection(\n  'pause',\n);\n");
     const found = ['holds: agent/a/one.ts', 'pause: agent/a/one.ts', 'pause: agent/b/two.ts'];
     assert.deepEqual(declaredSections([owner, second]), found);
   });
 
-  it('see a section that is lent, computed or under another name', () => {
+  it('report a section that is exported, computed or renamed', () => {
     const odd = [
       "export const change = ledgerSection('pause');",
       'const change = ledgerSection(...names);',
@@ -47,7 +47,7 @@ describe('the rules of sections', () => {
     assert.deepEqual(oddSections([...odd, owner]), paths);
   });
 
-  it('see a cast', () => {
+  it('report a cast', () => {
     const cast = sourceFile('agent/x.ts', 'write({ ...ledger } as unknown as Ledger);');
     const type = sourceFile('agent/y.ts', "const none = {} as Ledger['workers'];");
     assert.deepEqual(castsToLedger([cast, type]), ['agent/x.ts']);
@@ -58,7 +58,7 @@ describe('a section', () => {
   const changePause = ledgerSection('pause', 'holds');
   const pause = { by: 'me', reason: 'why', atMs: 1 };
 
-  it('changes its own members, and takes out what is undefined', () => {
+  it('changes its own members, and removes undefined ones', () => {
     const paused = changePause(emptyLedger(), { pause });
     assert.deepEqual(paused, { ...emptyLedger(), pause });
     assert.deepEqual(changePause(paused, { pause: undefined }), emptyLedger());
@@ -66,16 +66,16 @@ describe('a section', () => {
     assert.equal(changePause(emptyLedger(), more).nextGeneration, 1);
   });
 
-  it('is the only way to a ledger', () => {
+  it('is the only function that makes a ledger', () => {
     const ledger = emptyLedger();
     const { pause: _, ...rest } = ledger;
-    // @ts-expect-error a spread leaves out what makes it a ledger
+    // @ts-expect-error a spread has no brand of a ledger
     const spread: Ledger = { ...ledger, pause };
-    // @ts-expect-error and so does what is left of one
+    // @ts-expect-error a rest of a ledger has no brand either
     const left: Ledger = rest;
-    // @ts-expect-error what every ledger has cannot be taken out
+    // @ts-expect-error a required member cannot be removed
     changePause(ledger, { holds: undefined });
-    // @ts-expect-error another's member
+    // @ts-expect-error a member of another section
     changePause(ledger, { workers: {} });
     assert.ok(spread !== left);
   });

@@ -1,14 +1,14 @@
-// Who alone changes which members of the ledger, and how a source is seen to do it past them. Owns the table and the rules;
-// ledger-sections.test holds the sources to them.
+// The owner of each member of the ledger, and the detection of other changes. Owns the table and the rules;
+// ledger-sections.test applies them to the sources.
 import type { Ledger } from '../../../src/agent/state/ledger.js';
 import { type SourceFile, withoutComments } from '../../kit/sources/source-files.js';
 
-/** Where the type of the ledger is, and the one cast to it. */
+/** The file with the type of the ledger and the one cast to it. */
 export const sealedIn = 'agent/state/ledger.ts';
 
 type Member = Exclude<keyof Ledger, 'writ'>;
 
-/** The file below src that declares the section of each member; tsc asks for one that is not here. */
+/** The file below src that declares the section of each member. tsc reports a missing member. */
 export const ledgerOwners: Readonly<Record<Member, string>> = {
   nextGeneration: 'agent/generations/generations.ts',
   lastMtimeSeconds: 'agent/generations/generations.ts',
@@ -60,7 +60,7 @@ export function declaredSections(sources: readonly SourceFile[]): string[] {
     .sort();
 }
 
-/** For its own file alone, under a name of its own, and with members that this test can read. */
+/** A section that is not exported or renamed, with members as string literals. */
 const declaration = /^const \w+ = ledgerSection\(\s*((?:'\w+'(?:,\s*)?)+)\);$/gm;
 
 function sectionsIn({ text }: SourceFile): string[] {
@@ -71,7 +71,7 @@ function membersIn(names: string): string[] {
   return [...names.matchAll(/\w+/g)].map(([name]) => name);
 }
 
-/** @returns files that use ledgerSection in another way, so that its members would not be seen, or lend it to others */
+/** @returns files that use ledgerSection in another form: this test cannot read its members, or other files can use it */
 export function oddSections(sources: readonly SourceFile[]): string[] {
   return pathsOf(sources, (file) => {
     if (file.path === sealedIn) return false;

@@ -1,15 +1,15 @@
-// The rooms of the sources, which are their folders, and what they must not do: import each other in a circle, reach past
-// a face, or grow beyond what a reader takes in at once. Owns the rules; rooms.test holds the sources to them.
+// The modules of the sources are their folders. They must not import each other in a cycle, import a file that is not
+// public, or have too many files. Owns the rules; modules.test applies them to the sources.
 import { dirname } from 'node:path';
 import type { SourceFile } from '../../kit/sources/source-files.js';
 
-/** More than so many files in one folder hide each other. */
+/** The largest number of files in one folder that a reader can survey. */
 export const maxFilesInFolder = 20;
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** @returns the folder of a path below src, as `agent/cycle` */
-export function roomOf(path: string): string {
+export function moduleOf(path: string): string {
   return dirname(path);
 }
 
@@ -17,15 +17,15 @@ export function fileGraph(sources: readonly SourceFile[]): Graph {
   return graphOf(sources, (path) => path);
 }
 
-export function roomGraph(sources: readonly SourceFile[]): Graph {
-  return graphOf(sources, roomOf);
+export function moduleGraph(sources: readonly SourceFile[]): Graph {
+  return graphOf(sources, moduleOf);
 }
 
-/** @returns what lies on a circle of arrows, each once, sorted; empty where every arrow goes one way */
-export function onCircles(graph: Graph): string[] {
+/** @returns the nodes on a cycle, each once, sorted; empty without a cycle */
+export function onCycles(graph: Graph): string[] {
   const left = new Map([...graph].map(([node, next]) => [node, new Set(next)]));
   const isTarget = (node: string): boolean => [...left.values()].some((next) => next.has(node));
-  // Who imports nothing that is left, or is imported by nobody who is left, is on no circle.
+  // A node without a remaining import, or without a remaining importer, is on no cycle.
   for (let before = -1; before !== left.size; ) {
     before = left.size;
     for (const [node, next] of left) {
@@ -36,24 +36,24 @@ export function onCircles(graph: Graph): string[] {
   return [...left.keys()].sort();
 }
 
-/** @returns one line for each import of a file of another room that is not in that room's face */
-export function pastFaces(
+/** @returns one line for each import of a file of another module that is not a public file of that module */
+export function importsOfPrivateFiles(
   sources: readonly SourceFile[],
-  faces: Readonly<Record<string, readonly string[]>>,
+  publicFiles: Readonly<Record<string, readonly string[]>>,
 ): string[] {
   return foreignImports(sources)
-    .filter(({ to }) => !(faces[roomOf(to)] ?? []).includes(nameOf(to)))
+    .filter(({ to }) => !(publicFiles[moduleOf(to)] ?? []).includes(nameOf(to)))
     .map(({ from, to }) => `${from} imports ${to}`);
 }
 
-/** @returns one line for each file of a face that no other room imports, and for each face of no room */
-export function unusedFaces(
+/** @returns one line for each public file that no other module imports, or that does not exist */
+export function unusedPublicFiles(
   sources: readonly SourceFile[],
-  faces: Readonly<Record<string, readonly string[]>>,
+  publicFiles: Readonly<Record<string, readonly string[]>>,
 ): string[] {
   const used = new Set(foreignImports(sources).map(({ to }) => to.replace(/\.tsx$/, '.ts')));
-  return Object.entries(faces).flatMap(([room, names]) =>
-    names.map((name) => `${room}/${name}.ts`).filter((path) => !used.has(path)),
+  return Object.entries(publicFiles).flatMap(([module, names]) =>
+    names.map((name) => `${module}/${name}.ts`).filter((path) => !used.has(path)),
   );
 }
 
@@ -63,19 +63,19 @@ export function fullFolders(paths: readonly string[]): string[] {
   for (const path of paths) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
   return [...counts]
     .filter(([, count]) => count > maxFilesInFolder)
-    .map(([room, count]) => `${room}: ${count}`);
+    .map(([module, count]) => `${module}: ${count}`);
 }
 
-interface Arrow {
+interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-function foreignImports(sources: readonly SourceFile[]): Arrow[] {
-  return arrows(sources).filter(({ from, to }) => roomOf(from) !== roomOf(to));
+function foreignImports(sources: readonly SourceFile[]): Import[] {
+  return importsOf(sources).filter(({ from, to }) => moduleOf(from) !== moduleOf(to));
 }
 
-function arrows(sources: readonly SourceFile[]): Arrow[] {
+function importsOf(sources: readonly SourceFile[]): Import[] {
   return sources.flatMap(({ path, imports }) =>
     imports.flatMap(({ file }) => (file === undefined ? [] : [{ from: path, to: file }])),
   );
@@ -83,12 +83,12 @@ function arrows(sources: readonly SourceFile[]): Arrow[] {
 
 function graphOf(sources: readonly SourceFile[], nodeOf: (path: string) => string): Graph {
   const graph = new Map(sources.map(({ path }) => [nodeOf(path), new Set<string>()]));
-  for (const { from, to } of arrows(sources)) {
+  for (const { from, to } of importsOf(sources)) {
     if (nodeOf(from) !== nodeOf(to)) graph.get(nodeOf(from))?.add(nodeOf(to));
   }
   return graph;
 }
 
 function nameOf(path: string): string {
-  return path.slice(roomOf(path).length + 1).replace(/\.tsx?$/, '');
+  return path.slice(moduleOf(path).length + 1).replace(/\.tsx?$/, '');
 }

@@ -1,6 +1,6 @@
-// The face of each room: the files that other rooms may import. What is not here belongs to its room alone, and may change
-// without a word to anybody. A list and no re-exporting file, which would load the whole room for one of its parts.
-export const faces: Readonly<Record<string, readonly string[]>> = {
+// The public files of each module: the files that other modules may import. All other files are private, and may change
+// without a change of other modules. This is a list, because a re-exporting file would load the whole module.
+export const publicFiles: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
   'agent/activation': [
     'activate',

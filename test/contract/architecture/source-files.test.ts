@@ -1,4 +1,4 @@
-// The reader of the sources, on which every rule of the architecture stands.
+// The reader of the sources, which every rule of the architecture uses.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sourceFile } from '../../kit/sources/source-files.js';

@@ -1,5 +1,5 @@
-// Speaks the command line of the public TUF conformance suite and drives our real client with it: init, refresh,
-// download. Owns the translation alone; every rule of trust is in src/. Exit code 0 if all is well, else 1.
+// Implements the command line of the public TUF conformance suite with the real client: init, refresh,
+// download. Owns only the translation; every rule of trust is in src/. Exit code 0 on success, else 1.
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -23,15 +23,15 @@ const flags = {
 
 type Flags = ReturnType<typeof parse>['values'];
 
-function parse(words: string[]) {
-  return parseArgs({ args: words, options: flags, allowPositionals: true });
+function parse(args: string[]) {
+  return parseArgs({ args, options: flags, allowPositionals: true });
 }
 
 const clock = systemClock;
 const fs = createDurableFs();
 
-async function main(words: string[]): Promise<void> {
-  const { values, positionals } = parse(words);
+async function main(args: string[]): Promise<void> {
+  const { values, positionals } = parse(args);
   const [command, trustedRoot = ''] = positionals;
   const directory = required(values, 'metadata-dir');
   switch (command) {
@@ -63,7 +63,7 @@ async function download(client: RepositoryClient, values: Flags): Promise<void> 
   const directory = required(values, 'target-dir');
   for (const name of values['target-name'] ?? []) {
     const place = join(directory, encodeURIComponent(name));
-    // The suite counts requests: what is there already is not asked for again.
+    // The suite counts requests, so an existing file is not requested again.
     if (!(await isKept(client, name, place))) writeFileSync(place, await targetBytes(client, name));
   }
 }
@@ -92,7 +92,7 @@ async function withClient(values: Flags, use: (client: RepositoryClient) => Prom
   }
 }
 
-/** Our repositories have metadata/ and targets/ below one place; the suite names two places. */
+/** Repositories of Writ have metadata/ and targets/ below one URL; the suite gives two URLs. */
 function sourceOf(metadataUrl: string, targetsUrl: string): RepositorySource {
   const options = { clock, version: 'conformance' };
   const sources = {

@@ -27,9 +27,9 @@ async function suiteOf(repository: RepositorySimulator) {
   const targets = dir.join('targets-dir');
   for (const path of [metadata, targets]) mkdirSync(path);
   let output = '';
-  const run = async (...words: string[]): Promise<number> => {
+  const run = async (...args: string[]): Promise<number> => {
     const result = await runCommand({
-      argv: [executable, ...words],
+      argv: [executable, ...args],
       timeoutMs: 60_000,
       maxOutputBytes: 10_000,
     });
@@ -42,7 +42,7 @@ async function suiteOf(repository: RepositorySimulator) {
     metadata,
     targets,
     run,
-    /** How the last command ended, and what it printed. */
+    /** The exit code and the output of the last command. */
     output: () => output,
     requests: () => requests.splice(0),
     init: (root: Uint8Array = repository.bootstrapRoot) => {
@@ -55,7 +55,7 @@ async function suiteOf(repository: RepositorySimulator) {
       const to = ['--target-dir', targets, '--target-base-url', `${server.url}targets/`];
       return run(...url, ...wanted, ...to, 'download');
     },
-    /** Files directly in the metadata directory that the suite takes for trusted metadata. */
+    /** @returns the files directly in the metadata directory, which the suite counts as trusted metadata */
     trusted: () =>
       readdirSync(metadata)
         .filter((name) => name.endsWith('.json'))
@@ -69,7 +69,7 @@ async function suiteOf(repository: RepositorySimulator) {
 }
 
 describe('the client under test', longCase, () => {
-  it('inits without a request, and refreshes with four in their order, keeping what it trusts as received', async () => {
+  it('initializes without a request, refreshes with four requests in order, and stores trusted metadata as received', async () => {
     const repository = new RepositorySimulator({ nowMs });
     await using suite = await suiteOf(repository);
     assert.equal(await suite.init(), 0, suite.output());
@@ -88,7 +88,7 @@ describe('the client under test', longCase, () => {
     }
   });
 
-  it('asks nothing with an initial root that is not signed, or is none', async () => {
+  it('sends no request with an initial root that is unsigned or invalid', async () => {
     await using suite = await suiteOf(new RepositorySimulator({ nowMs }));
     const stranger = new RepositorySimulator({ nowMs });
     const unsigned = JSON.parse(stranger.bootstrapRoot.toString());
@@ -101,7 +101,7 @@ describe('the client under test', longCase, () => {
     assert.deepEqual(suite.requests(), []);
   });
 
-  it('downloads targets in their order, also of delegated roles with odd names, and only what it lacks', async () => {
+  it('downloads targets in order, also of delegated roles with odd names, and only missing ones', async () => {
     const repository = new RepositorySimulator({ nowMs });
     repository.addTarget('file.txt', Buffer.from('one'), { digests: ['sha512'] });
     repository.delegate('targets', { name: '../odd?', paths: ['sub/*'] });
@@ -117,7 +117,7 @@ describe('the client under test', longCase, () => {
     assert.deepEqual(suite.requests(), ['GET metadata/2.root.json', 'GET metadata/timestamp.json']);
   });
 
-  it('replaces a file that has changed, and leaves no rejected one behind', async () => {
+  it('replaces a changed file, and leaves no rejected file', async () => {
     const repository = new RepositorySimulator({ nowMs });
     repository.addTarget('file.txt', Buffer.from('one'));
     repository.publish();
@@ -137,7 +137,7 @@ describe('the client under test', longCase, () => {
     assert.deepEqual(suite.downloaded(), ['two!']);
   });
 
-  it('fails with 1, and nothing else, for a target that is not listed, an expired role, and words it does not know', async () => {
+  it('fails with exit code 1 for a target that is not listed, an expired role, and unknown arguments', async () => {
     const repository = new RepositorySimulator({ nowMs });
     await using suite = await suiteOf(repository);
     await suite.init();

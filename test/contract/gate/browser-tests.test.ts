@@ -1,4 +1,4 @@
-// Tests of the page need a browser: who has none is told what to install, and nothing passes without it.
+// Tests of the pages need a browser. Without one they fail and print the packages to install.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { longCase } from '../../kit/assert/long-case.js';
 
 describe('npm run test:browser', longCase, () => {
-  it('says what to install where there is no Chromium, and fails', () => {
+  it('fails without Chromium, and prints the packages to install', () => {
     const env = { ...process.env, WRIT_CHROMIUM: '/nowhere/chromium' };
     const { status, stderr } = spawnSync(process.execPath, ['test/browser/run.js'], {
       env,

@@ -55,7 +55,7 @@ import { it } from 'node:test';
 it('never ends', () => new Promise(() => setInterval(() => undefined, 1000)));`;
 
 describe('a process of the tests', () => {
-  it('is described in the result, where it is late', async () => {
+  it('is described in the result if it is late', async () => {
     using dir = tempDir();
     writeTree(dir.path, { 'endless.test.mjs': endless });
     const [result] = await runFiles([dir.join('endless.test.mjs')], 1_000);

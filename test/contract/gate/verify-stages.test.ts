@@ -1,5 +1,5 @@
-// The stages of the gate and of `npm run verify` (scripts/verify): their times add up, their mutations exist, what a user may type is
-// answered, and several runs for one commit become one table.
+// The stages of the gate and of `npm run verify` (scripts/verify): their times add up, their mutations exist, wrong arguments are
+// rejected, and several runs for one commit become one table.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ const table = (await load('stages.js')) as StageTable;
 const { addResult, drawResults, readResults } = (await load('results-file.js')) as ResultsFile;
 const textOf = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
 
-/** A result of the stage `test`; `change` says how it differs. */
+/** @returns a result of the stage `test` with the members of `change` */
 function result(change: Partial<StageResult>): StageResult {
   const usual = { commit: 'a'.repeat(40), stage: 'test', seconds: 90 };
   return { ...usual, endedAt: '2026-11-28T04:00:00.000Z', node: 'v20.20.2', ...change };
@@ -50,12 +50,12 @@ function result(change: Partial<StageResult>): StageResult {
 describe('the stages of the gate', () => {
   const { gateStages, gateMutations, gateLimitMinutes } = table;
 
-  it('have shares of twenty minutes in all, half of the limit of the whole', () => {
+  it('have shares of twenty minutes in all, half of the whole limit', () => {
     const minutes = gateStages.reduce((sum, { shareMinutes }) => sum + shareMinutes, 0);
     assert.ok(minutes <= 20 && gateLimitMinutes === 40, String(minutes));
   });
 
-  it("run the README's test command", () => {
+  it('run the test command of the README', () => {
     assert.match(textOf('README.md'), /^npm ci && npm test$/m);
     assert.ok(gateStages.some(({ commands }) => commands.some((argv) => argv.join(' ') === 'npm test')));
   });
@@ -95,7 +95,7 @@ describe('npm run verify', () => {
     assert.match(stdout, /^mutations 3\/6 /m);
   });
 
-  it('ends with 2 for a stage, a part or a flag that it does not have, and names where the stages are', () => {
+  it('exits 2 for an unknown stage, part or flag, and names the command that lists the stages', () => {
     const { status, stderr } = verify('trust');
     assert.equal(status, 2);
     assert.match(stderr, /^there is no stage trust; .* --list/);
@@ -121,7 +121,7 @@ describe('the results of npm run verify', () => {
     ]);
   });
 
-  it('are read although the last line was cut off', () => {
+  it('are read although the last line is incomplete', () => {
     using dir = tempDir();
     const path = dir.join('results.ndjson');
     addResult(path, result({}));

@@ -1,4 +1,4 @@
-// The sidebar of the docs site and docs/: whoever adds a page says where a reader finds it. The site itself is tested in site/, which
+// The sidebar of the docs site has each page of docs/, so that a reader finds it. The site itself is tested in site/, which
 // has packages of its own.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -24,11 +24,11 @@ const { sidebar, sidebarGaps }: Sidebar = await import(
 );
 
 describe('the sidebar of the docs site', () => {
-  it('has every page of docs/, and no page that is not there (site/sidebar.js)', () => {
+  it('has every page of docs/, and no page that does not exist (site/sidebar.js)', () => {
     assert.deepEqual(sidebarGaps(), { missing: [], empty: [] });
   });
 
-  it('would miss a page, and find an entry without one', () => {
+  it('reports a missing page, and an entry without a page', () => {
     const others = sidebar().map((group) => ({
       ...group,
       entries: group.entries.filter(({ source }) => source !== 'docs/fleet.md'),
@@ -37,7 +37,7 @@ describe('the sidebar of the docs site', () => {
     assert.deepEqual(gaps, { missing: ['docs/fleet.md'], empty: ['docs/nowhere.md'] });
   });
 
-  it('has each page once, and begins where a newcomer does', () => {
+  it('has each page once, and begins with the pages for newcomers', () => {
     const sources = sidebar().flatMap(({ entries }) => entries.map(({ source }) => source));
     assert.equal(new Set(sources).size, sources.length);
     assert.deepEqual(sources.slice(0, 3), ['README.md', 'docs/install.md', 'docs/coming-from.md']);

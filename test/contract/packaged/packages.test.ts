@@ -1,5 +1,5 @@
-// What an install of Writ may ask of a host: the Node that is promised and no newer one, no script of a package, and the fleet
-// server's packages only from whoever wants them.
+// The requirements of an install: the promised Node and no newer one, no script of a package, and the packages of the fleet
+// server only on request.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ function isAtLeast(version: string, least: string): boolean {
   return at === undefined || (ours[at] ?? 0) > (theirs[at] ?? 0);
 }
 
-/** Whether a range of npm's, of the kinds that packages write, holds for a version; a kind that is not known here is a no. */
+/** True when a range of npm includes the version; false for a kind of range that packages do not use. */
 function holds(range: string, version: string): boolean {
   return range.split('||').some((choice) =>
     (choice.replaceAll(/([<>=^~]) +/g, '$1').match(/\S+/g) ?? []).every((one) => {
@@ -42,8 +42,8 @@ function holds(range: string, version: string): boolean {
   );
 }
 
-describe('what an install brings', () => {
-  it('asks for no newer Node than Writ promises', () => {
+describe('the packages of an install', () => {
+  it('need no newer Node than Writ promises', () => {
     const promised = engines.node.replace('>=', '');
     assert.equal(promised, '20.19');
     const refused = shipped.filter(([, { engines }]) => engines?.node && !holds(engines.node, promised));
@@ -53,7 +53,7 @@ describe('what an install brings', () => {
     );
   });
 
-  it('is judged by ranges that are read as npm reads them', () => {
+  it('are judged by ranges that are parsed as npm parses them', () => {
     for (const range of ['>=22', '>= 20.20', '^22.9.0', '>=22.9.0 || ^18', '22.x', '>18'])
       assert.equal(holds(range, '20.19'), false, range);
     for (const range of [
@@ -66,14 +66,14 @@ describe('what an install brings', () => {
       assert.equal(holds(range, '20.19'), true, range);
   });
 
-  it('has the fleet server as what can be left out, and a command that names it', () => {
-    // light-my-request is fastify's: named for its last version that asks for no Node 22, since only what we name is ours to choose.
+  it('have optional packages of the fleet server, and a command that names them', () => {
+    // fastify depends on light-my-request. Only a direct dependency can be pinned to the last version that runs without Node 22.
     const pinned = 'light-my-request';
     assert.deepEqual(Object.keys(optionalDependencies).sort(), [...fleetPackages, pinned].sort());
     assert.match(optionalDependencies[pinned] ?? '', /^\d/);
   });
 
-  it('runs no script of a package at an install', () => {
+  it('run no install script', () => {
     assert.deepEqual(
       shipped.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => path),
       [],

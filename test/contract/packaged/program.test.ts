@@ -1,4 +1,4 @@
-// What is shipped: the bundled program, whole, with maps and licenses, and nothing beside it that no test has started.
+// The shipped files: the complete bundled program, with maps and licenses, and no other program.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const { bin, exports, files, version } = JSON.parse(
 ) as PackageJson;
 const folder = join(projectRoot, 'dist/writ');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-// The page's own script is no module of the program: browsers run it.
+// The script of the pages is no module of the program, because browsers run it.
 const modules = readdirSync(folder).filter((name) => name.endsWith('.js') && name !== 'live.js');
 
 async function output(...argv: readonly [string, ...string[]]): Promise<string> {
@@ -36,7 +36,7 @@ async function output(...argv: readonly [string, ...string[]]): Promise<string> 
 }
 
 describe('the program', longCase, () => {
-  it('is what the package names, what the images hold, and what tests start', () => {
+  it('is the same file for the package, the images and the tests', () => {
     assert.equal(join(projectRoot, bin.writ), realpathSync(writProgram));
     assert.deepEqual(
       files.filter((name) => name.startsWith('dist/')),
@@ -46,7 +46,7 @@ describe('the program', longCase, () => {
     assert.deepEqual(copied, ['COPY --from=build /src/dist/writ/ dist/writ/']);
   });
 
-  it('needs nothing of what tsc wrote, and has a map beside each file that names the sources', () => {
+  it('needs no output of tsc, and has a map beside each file that names the sources', () => {
     for (const name of modules) {
       // esbuild breaks long lines, within strings too.
       const code = read(name).replaceAll('\\\n', '');
@@ -66,7 +66,7 @@ describe('the program', longCase, () => {
     }
   });
 
-  it('says the license of every package that has code in it', () => {
+  it('lists the license of every package that it contains', () => {
     const named = [...read('LICENSES.txt').matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
     const maps = modules.map((name) => read(`${name}.map`)).join('');
     const inside = [...maps.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\//g)].map(([, name]) => name);
@@ -78,10 +78,10 @@ describe('the program', longCase, () => {
   });
 });
 
-describe('what npm packs', longCase, () => {
-  it('has every file of the checkout that its README leads to, and no map of sources that are not in it', async () => {
+describe('the npm package', longCase, () => {
+  it('has every file that its README links to, and no source map', async () => {
     const args = ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts', projectRoot] as const;
-    // One list of packages, or one by their names: npm 10 and npm 11.
+    // npm 10 prints a list of packages, npm 11 an object by name.
     const [packed] = Object.values(JSON.parse(await output('npm', ...args)) as Record<string, Packed>);
     const names = packed?.files.map(({ path }) => path) ?? [];
     const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');

@@ -1,5 +1,5 @@
-// The man pages and the completion of three shells, made of the table of commands: complete, without a warning of groff, and bash's as
-// bash itself completes. zsh and fish are asked too.
+// The man pages and the completion of three shells, made from the table of commands: complete, and without a warning of groff.
+// bash, zsh and fish themselves complete the lines.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -13,22 +13,22 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
 
-/** @returns what bash offers for a line that ends at the cursor */
-function bashOffers(file: string, ...words: readonly string[]): string[] {
+/** @returns the completions of bash for a line that ends at the cursor */
+function bashOffers(file: string, ...args: readonly string[]): string[] {
   const call = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _writ';
   const script = `source "$1"; shift; ${call}; printf "%s\\n" "\${COMPREPLY[@]}"`;
-  const text = execFileSync('bash', ['--norc', '-c', script, 'bash', file, 'writ', ...words], {
+  const text = execFileSync('bash', ['--norc', '-c', script, 'bash', file, 'writ', ...args], {
     cwd: '/',
     encoding: 'utf8',
   });
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** @returns what zsh is given to choose from, one a line. Its own helpers need a terminal: these print it. */
-function zshOffers(file: string, ...words: readonly string[]): string {
+/** @returns the completions that zsh receives, one a line. The helpers of zsh need a terminal, so these helpers print. */
+function zshOffers(file: string, ...args: readonly string[]): string {
   const helpers = `_describe() { print -l -- "\${(@P)2}" }; _arguments() { print -l -- "$@" };`;
   const call = `${helpers} file=$1; shift; words=("$@"); CURRENT=$#; source $file`;
-  return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...words], { encoding: 'utf8' });
+  return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...args], { encoding: 'utf8' });
 }
 
 const codes = Object.keys(errorCodes).filter((code) => code.startsWith('CHE'));
@@ -64,8 +64,8 @@ describe('the files for shells and man', longCase, () => {
     }
   });
 
-  it('complete commands, their second words, flags and topics in bash', needs('bash', 'bash'), () => {
-    const offers = (...words: string[]): string[] => bashOffers(made.join(bash), ...words);
+  it('complete commands, subcommands, flags and topics in bash', needs('bash', 'bash'), () => {
+    const offers = (...args: string[]): string[] => bashOffers(made.join(bash), ...args);
     assert.deepEqual(offers('pu'), ['publish', 'pull']);
     assert.deepEqual(offers('repo', ''), ['status', 'log', 'check', 'gc', 'export']);
     assert.deepEqual(offers('publish', '--exc'), ['--exclude']);
@@ -82,15 +82,15 @@ describe('the files for shells and man', longCase, () => {
 
   it('offer every command in each shell', () => {
     for (const path of [bash, 'zsh/vendor-completions/_writ', 'fish/vendor_completions.d/writ.fish']) {
-      const words = new Set(text(path).split(/[^a-z-]+/));
+      const parts = new Set(text(path).split(/[^a-z-]+/));
       for (const { name } of commands)
-        for (const word of name.split(' ')) assert.ok(words.has(word), `${path}: ${name}`);
+        for (const part of name.split(' ')) assert.ok(parts.has(part), `${path}: ${name}`);
     }
   });
 
-  it('complete commands, their second words and flags in zsh', needs('zsh', 'zsh'), () => {
-    const offers = (...words: string[]): string =>
-      zshOffers(made.join('zsh/vendor-completions/_writ'), ...words);
+  it('complete commands, subcommands and flags in zsh', needs('zsh', 'zsh'), () => {
+    const offers = (...args: string[]): string =>
+      zshOffers(made.join('zsh/vendor-completions/_writ'), ...args);
     assert.equal(offers('help', 'repo', ''), 'status\nlog\ncheck\ngc\nexport\n');
     const helped = offers('help', 'CHE').split('\n');
     assert.deepEqual(
