@@ -1,4 +1,4 @@
-// The worker and the policy of the demo: the one answers from what it was told, the other fits its schema.
+// The worker and the policy of the demo. The worker answers from the policy of its last notification; the policy fits its schema.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ async function notify(driver: Driver, generation: number, path: string): Promise
 }
 
 describe('the sample worker', () => {
-  it('answers from the policy it was told, and keeps it when it refuses the next one', async () => {
+  it('answers from the policy of its notification, and keeps it when it refuses the next one', async () => {
     using dir = tempDir();
     const driver = native.create({ native: 'access' }, driverContext({ runDirectory: dir.path }));
     await driver.open?.();
@@ -91,7 +91,7 @@ describe('the sample worker', () => {
 });
 
 describe('the sample policy', () => {
-  it('fits its schema, which refuses what is misspelt', () => {
+  it('fits its schema, which refuses a misspelt member', () => {
     const schema = JSON.parse(readFileSync(`${bundle}/policy.schema.json`, 'utf8'));
     const validate = new Ajv({ strict: true }).compile(schema);
     const policy: Record<string, unknown> = parse(readFileSync(`${bundle}/policy.yaml`, 'utf8'));

@@ -1,5 +1,5 @@
-// Runs the demo as `npm run demo` does. It holds every exit code and answer itself; what is held here is that it
-// ends well, says so, and leaves neither a process nor a file behind, however it ends.
+// Runs the demo as `npm run demo` does. The demo checks each exit code and answer itself. This test checks that it
+// succeeds, prints that, and leaves neither a process nor a file, however it ends.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ interface Demo {
   readonly child: ChildProcess;
   stdout(): string;
   /** Resolves when its stdout has this text. */
-  says(text: string): Promise<void>;
+  prints(text: string): Promise<void>;
   readonly ended: Promise<number | null>;
 }
 
@@ -33,13 +33,13 @@ function startDemo(temporary: TempDir, env: NodeJS.ProcessEnv = {}, args: readon
   const ended = new Promise<number | null>((resolve) => {
     child.once('close', (exitCode) => resolve(exitCode));
   });
-  const says = (text: string): Promise<void> =>
+  const prints = (text: string): Promise<void> =>
     new Promise((resolve) => {
-      const look = (): void => (stdout.includes(text) ? resolve() : undefined);
-      child.stdout.on('data', look);
-      look();
+      const resolveIfPrinted = (): void => (stdout.includes(text) ? resolve() : undefined);
+      child.stdout.on('data', resolveIfPrinted);
+      resolveIfPrinted();
     });
-  return { child, stdout: () => stdout, says, ended };
+  return { child, stdout: () => stdout, prints, ended };
 }
 
 /** Command lines of all processes that name the directory: every child of the demo does, or runs in it. */
@@ -57,17 +57,17 @@ function processesOf(directory: string): string[] {
 }
 
 describe('the demo', longCase, () => {
-  it('shows the main job and a fleet, stays up where it is asked to, and leaves nothing behind', async () => {
+  it('shows the main job and a fleet, continues to run on request, and leaves nothing', async () => {
     using temporary = tempDir();
-    // What a reader has in his environment is no part of the demo; colours are as on a terminal.
+    // The demo excludes the environment of its reader. Colours are those of a terminal.
     const env = { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary', FORCE_COLOR: '1' };
     const demo = startDemo(temporary, env, ['--stay']);
-    await Promise.race([demo.says('All of it stays up'), demo.ended]);
+    await Promise.race([demo.prints('All of it stays up'), demo.ended]);
     const hasSupervisord = needs('supervisord', 'supervisor').skip === undefined;
-    const bakeStory = hasSupervisord
+    const bakeLines = hasSupervisord
       ? ['(edge 2, edge-2)', '\nedge-2\n', 'BAKE_FAILED', '\nedge-1\n']
       : ['apt-get install supervisor'];
-    const story = [
+    const expectedLines = [
       'CREATED repository repo',
       'PUBLISHED access stable serial 1 (first)',
       'LISTENING http://127.0.0.1:',
@@ -82,7 +82,7 @@ describe('the demo', longCase, () => {
       'ACTIVATED generation 2 (access 2, second) again',
       'when (UTC)',
       '(access 6, mended)',
-      ...bakeStory,
+      ...bakeLines,
       'REACHED   access 6: 3 of 3 done',
       'REJECTED  access 7 [CHECK_FAILED]',
       'OUT OF REACH access 7',
@@ -92,7 +92,7 @@ describe('the demo', longCase, () => {
     const shown = stripVTControlCharacters(demo.stdout());
     assert.notEqual(shown, demo.stdout());
     let from = 0;
-    for (const line of story) {
+    for (const line of expectedLines) {
       const at = shown.indexOf(line, from);
       assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${shown}`);
       from = at;
@@ -108,7 +108,7 @@ describe('the demo', longCase, () => {
     assert.deepEqual(processesOf(temporary.path), []);
   });
 
-  it('ends its children and removes its directory when it is broken off', async () => {
+  it('ends its children and removes its directory when it is interrupted', async () => {
     using temporary = tempDir();
     const demo = startDemo(temporary);
     await until(() => demo.stdout().includes('worker-2 listens'));
@@ -121,7 +121,7 @@ describe('the demo', longCase, () => {
 
   it('ends with exit 1 and a clear line when something is not as expected', async () => {
     using temporary = tempDir();
-    // Keys and a repository are not made in a directory that all users can write; stderr has the code.
+    // Writ does not create keys and a repository in a directory that all users can write; stderr has the code.
     chmodSync(temporary.path, 0o777);
     const demo = startDemo(temporary);
     assert.equal(await demo.ended, 1, demo.stdout());

@@ -1,5 +1,5 @@
-// The order of trust with a parser that executes what it reads: cf-promises, run as careless people run it. What is not
-// signed, or not what was signed, never comes before it.
+// The order of trust with a parser that executes its input: cf-promises, without its protection. Unsigned or changed files
+// never reach it.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,14 +12,14 @@ import { needs } from '../../kit/programs/real-programs.js';
 
 const options = { timeout: 240_000, ...needs('cf-promises', 'cfengine3') };
 
-/** Without `--eval-functions=no`, and not confined: whatever it is given, it runs. */
+/** Without `--eval-functions=no` and a sandbox, so that it executes each file that it gets. */
 const run = ['cf-promises', '--color=never', '-c', '-w', '{scratch}', '-f', '{bundle}/promises.cf'];
 const config = {
   sandbox: 'off',
   bundles: [{ name: 'cfengine', checks: [{ name: 'policy parses', run, timeout: '60s' }] }],
 };
 
-/** To parse it is to make the file `mark`. */
+/** Policy that creates the file `mark` when it is parsed. */
 function release(version: number, mark: string): Record<string, string> {
   const policy = `body common control { bundlesequence => { "main" }; }
 bundle agent main
@@ -32,7 +32,7 @@ bundle agent main
   return { 'promises.cf': policy };
 }
 
-/** The first letter of the only signature of the timestamp becomes another one. */
+/** Changes the first letter of the only signature of the timestamp. */
 function spoilSignature(dir: TempDir): void {
   const path = dir.join('repo/metadata/timestamp.json');
   const spoilt = readFileSync(path, 'utf8').replace(
@@ -42,7 +42,7 @@ function spoilSignature(dir: TempDir): void {
   writeFileSync(path, spoilt);
 }
 
-/** Another byte in the middle of every archive. */
+/** Changes a byte in the middle of every archive. */
 function spoilArchives(dir: TempDir): void {
   const folder = dir.join('repo/targets/cfengine');
   for (const name of readdirSync(folder)) {
@@ -51,8 +51,8 @@ function spoilArchives(dir: TempDir): void {
   }
 }
 
-describe('a parser that runs what it reads', { ...options, ...longCase }, () => {
-  it('is given nothing before signature and digest hold', async () => {
+describe('a parser that executes its input', options, () => {
+  it('gets no file before signature and digest are verified', async () => {
     using dir = tempDir();
     const mark = dir.join('was-parsed');
     await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });

@@ -1,5 +1,5 @@
-// What the agent costs a host, measured on the real process: nothing to do is two requests and no write, and a
-// great policy passes through little memory. WRIT_TEST_FULL=1 takes the policy at its full size.
+// The cost of the agent on a host, measured on the real process: a cycle without a change is two requests and no write, and a
+// large policy needs little memory. WRIT_TEST_FULL=1 uses the policy at its full size.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ function requests({ server }: WholeSystem): string[] {
     .map(({ method, path, status }) => `${method} ${path} ${status}`);
 }
 
-/** Whatever is written, made or removed shows in one of these. */
+/** Each write, creation and removal changes one of these values. */
 function identities(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
@@ -56,14 +56,14 @@ function writePolicy(directory: string, { files, zoneLines }: { files: number; z
   return directory;
 }
 
-/** The most memory that a process ever had resident, in megabytes. */
+/** @returns the peak resident memory of a process, in megabytes */
 function peakMegabytes(pid: number): number {
   const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return (Number(kilobytes) * 1024) / 1_000_000;
 }
 
 describe('the agent', { timeout: 300_000, ...longCase }, () => {
-  it('asks two questions and writes nothing when there is nothing to do', async () => {
+  it('sends two requests and writes nothing when there is nothing to do', async () => {
     using dir = tempDir();
     await using writ = await wholeSystem(dir, { config: { bundles: [{ name: 'access' }] } });
     await writ.publish({ 'policy.yaml': 'version: 1\n' });
@@ -83,7 +83,7 @@ describe('the agent', { timeout: 300_000, ...longCase }, () => {
     assert.deepEqual(sinceActivation(), Array.from({ length: polls }, () => questions).flat());
   });
 
-  it('takes a policy of many files and a great zone within 150 MB of memory', async (t) => {
+  it('activates a policy of many files and a large zone within 150 MB of memory', async (t) => {
     using dir = tempDir();
     const size = process.env['WRIT_TEST_FULL'] === '1' ? sizes.full : sizes.usual;
     const source = writePolicy(dir.join('policy'), size);

@@ -1,4 +1,4 @@
-// A host whose state directory comes in a layer of an image: overlayfs renames no directory of a lower layer. The real program, in a
+// A host with its state directory in a layer of an image: overlayfs renames no directory of a lower layer. The real program, in a
 // mount namespace of its own; needs root.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 const program = fileURLToPath(new URL('../../../writ/main.js', import.meta.url));
 const skip = process.getuid?.() === 0 ? {} : { skip: 'mounting an overlay needs root' };
 
-/** Three releases are pulled; then the state is the lower layer of an overlay, and the commands run on it. */
+/** Pulls three releases, makes the state the lower layer of an overlay, and runs the commands on it. */
 function onLowerLayer(directory: string, commands: string): string {
   const script = `
     set -eu
@@ -45,7 +45,7 @@ function onLowerLayer(directory: string, commands: string): string {
 }
 
 describe('a state directory in a layer of an image', longCase, () => {
-  it('takes a withdrawal into a release of the image, and collects what it does not need', skip, () => {
+  it('follows a withdrawal to a release of the image, and collects the unused generations', skip, () => {
     using dir = tempDir('/var/tmp');
     const out = onLowerLayer(
       dir.path,
@@ -61,7 +61,7 @@ describe('a state directory in a layer of an image', longCase, () => {
     assert.match(out, /directories of an image layer are copied/);
   });
 
-  it('is repaired where a file of the image is damaged', skip, () => {
+  it('is repaired if a file of the image is damaged', skip, () => {
     using dir = tempDir('/var/tmp');
     const out = onLowerLayer(
       dir.path,

@@ -1,5 +1,5 @@
 // Releases that really cut a host off from its repository, applied by a loader in a network namespace: a firewall, a route, a
-// resolver and a proxy. The host finds each by itself and goes back. Time is virtual, the network is not.
+// resolver and a proxy. The host detects each by itself and rolls back. Time is virtual, the network is real.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it, type TestContext } from 'node:test';
@@ -42,13 +42,13 @@ net.createServer((near) => {
 
 interface Policies {
   readonly url: string;
-  /** The server that `bake.contact` names, and at this URL; left out: the repository. */
+  /** The server that `bake.contact` names, at this URL; by default the repository. */
   readonly contact?: ContactServer;
-  /** Shell on the host: with it the server is reached. */
+  /** Shell on the host, after which the server is reachable. */
   readonly good: string;
-  /** And with this one it is not. */
+  /** Shell on the host, after which the server is not reachable. */
   readonly bad: string;
-  /** Shell on the host: ends what `good` has started. */
+  /** Shell on the host that ends the processes of `good`. */
   readonly end?: string;
 }
 
@@ -57,7 +57,7 @@ interface Scene {
   readonly network: NetworkPair;
 }
 
-/** A host with serial 1, settled, which is the good policy. */
+/** A host with the settled serial 1, which has the good policy. */
 async function withHost(
   context: TestContext,
   policiesOf: (network: NetworkPair) => Policies,
@@ -65,7 +65,7 @@ async function withHost(
 ): Promise<void> {
   using dir = tempDir();
   await using network = await networkPair(dir);
-  // A container may refuse them to its users. In CI networkPair throws there.
+  // A container may forbid network namespaces. In CI networkPair throws then.
   if (network === undefined) return context.skip('no network namespaces for this user');
   const policies = policiesOf(network);
   const run = network.onHost('sh', '-ec', '. "$1"', 'sh', '{current}/access/policy.sh');
@@ -115,7 +115,7 @@ const kinds: Readonly<Record<string, (network: NetworkPair) => Policies>> = {
 
 describe('a release that cuts its host off', { ...options, concurrency: true, ...longCase }, () => {
   for (const [name, policiesOf] of Object.entries(kinds)) {
-    it(`is taken back and held: ${name}`, async (context) => {
+    it(`is rolled back and held: ${name}`, async (context) => {
       await withHost(context, policiesOf, async ({ contact, network }, { bad, url }) => {
         assert.equal(await network.ask(url), undefined);
         assert.equal((await contact.take(2, { f: '2', 'policy.sh': bad })).outcome, 'activated');
@@ -134,14 +134,14 @@ describe('a release that cuts its host off', { ...options, concurrency: true, ..
       tcp dport ${port} drop; }; }"`,
   });
 
-  /** The server that is watched, the port that the release closes, and how the other server is asked. */
+  /** The observed server, the port that the release closes, and the contact of the other server. */
   const halves = [
     ['fleet', fleetPort, byFleet, byAddress, 'repository'],
     ['repository', serverPort, byAddress, byFleet, 'fleet'],
   ] as const;
 
   for (const [watched, port, url, otherUrl, other] of halves) {
-    it(`is taken back where only its ${watched} server is not reached, and contact is ${watched}`, async (context) => {
+    it(`is rolled back if only its ${watched} server is unreachable, and contact is ${watched}`, async (context) => {
       await withHost(context, dropping(port, url, watched), async ({ contact, network }, { bad }) => {
         await contact.take(2, { f: '2', 'policy.sh': bad });
         assert.equal(await network.ask(otherUrl, other), undefined, `the ${other} server is reached`);
@@ -151,7 +151,7 @@ describe('a release that cuts its host off', { ...options, concurrency: true, ..
       });
     });
 
-    it(`stays where only its ${watched} server is not reached, and contact is ${other}`, async (context) => {
+    it(`stays if only its ${watched} server is unreachable, and contact is ${other}`, async (context) => {
       await withHost(context, dropping(port, otherUrl, other), async ({ contact, network }, { bad }) => {
         await contact.take(2, { f: '2', 'policy.sh': bad });
         assert.notEqual(await network.ask(url, watched), undefined, `the ${watched} server is not reached`);
@@ -163,7 +163,7 @@ describe('a release that cuts its host off', { ...options, concurrency: true, ..
 
   const harmless = (): Policies => ({ url: byAddress, good: 'nft flush ruleset', bad: 'true' });
 
-  it('is none when the server restarts after the swap and answers 503', async (context) => {
+  it('does not happen when the server restarts after the swap and answers 503', async (context) => {
     await withHost(context, harmless, async ({ contact, network }, { bad }) => {
       await contact.take(2, { f: '2', 'policy.sh': bad });
       await network.answerWith('off');
@@ -174,7 +174,7 @@ describe('a release that cuts its host off', { ...options, concurrency: true, ..
     });
   });
 
-  it('is none when the server was away before the swap', async (context) => {
+  it('does not happen when the server was unreachable before the swap', async (context) => {
     await withHost(context, harmless, async ({ contact, network }, { bad }) => {
       await network.answerWith('off');
       await contact.take(2, { f: '2', 'policy.sh': bad });

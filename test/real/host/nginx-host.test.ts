@@ -1,5 +1,5 @@
-// A host whose nginx serves by policy: `nginx -t` judges before anybody can see it, the replaced children and a curl
-// prove it. What Writ says and what curl gets are the same, whatever is published.
+// A host with an nginx that serves by policy: `nginx -t` judges a release before its activation, and the replaced children
+// and a curl confirm it. Writ reports the same release that curl gets, for every published release.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';
@@ -22,7 +22,7 @@ const options = {
 const execute = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 
-/** The probe holds what curl gets to what the release says that it serves. */
+/** The probe compares the response to curl with the text that the release expects. */
 const probe = 'test "$(curl -fsS "$1")" = "$(cat "$2/web/answer")"';
 
 function configFor(nginx: RunningNginx, directory: string): Record<string, unknown> {
@@ -47,8 +47,8 @@ function release(answer: string, served = answer): Record<string, string> {
   return { 'site.conf': `return 200 "${served}\\n";\n`, answer: `${answer}\n` };
 }
 
-describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
-  it('serves what was published and proven, and nothing that nginx or curl says no to', async (t) => {
+describe('a real nginx, fed by Writ', options, () => {
+  it('serves a published and confirmed release, and none that nginx or curl rejects', async (t) => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
     mkdirSync(dir.join('nginx'));
@@ -62,7 +62,7 @@ describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
       (await execute('curl', ['-fsS', `${nginx.url}/`])).stdout.trim();
     const confirmed = { 'nginx.pid': 'confirmed' };
 
-    await t.test('takes two releases, each by new children under the same master', async () => {
+    await t.test('loads two releases, each by new children under the same master', async () => {
       const atStart = childrenOf(nginx.pid);
       await writ.publish(release('one'));
       await writ.startAgent();
@@ -85,7 +85,7 @@ describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
     });
 
     await t.test(
-      'has a mistake refused by `nginx -t` before the link moves: the same children go on',
+      'keeps its children after a mistake that `nginx -t` refuses before the link moves',
       async () => {
         const [current, children] = [writ.current(), childrenOf(nginx.pid)];
         await writ.publish({ ...release('three'), 'site.conf': 'retrun 200 "three\\n";\n' });
@@ -103,7 +103,7 @@ describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
     );
 
     await t.test(
-      'goes back, and proves it, when it loads a release and then serves something else',
+      'restores, and confirms that, when it loads a release and then serves another text',
       async () => {
         const current = writ.current();
         await writ.publish(release('four', 'FOUR'));

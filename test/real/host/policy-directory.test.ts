@@ -1,4 +1,4 @@
-// The one directory that everybody on the host may see, looked at from outside: by a reader that never stops, by
+// The one directory that all users of the host may read, observed from outside: by a continuous reader, by
 // a watcher, and by another user.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
-/** One swap; old generations are collected as they would be by the hour. */
+/** Does one swap, and collects old generations as the agent does every hour. */
 async function moveOn(test: TestHost, version: number): Promise<void> {
   const files = { 'first.yaml': `version: ${version}\n`, 'deep/second.yaml': `version: ${version}\n` };
   test.clock.setWallTime(Date.now());
@@ -29,7 +29,7 @@ interface ReaderReport {
   readonly failures: readonly string[];
 }
 
-/** Says `ready`, reads until its input ends, then reports. Some rounds are slow, as a worker that parses is. */
+/** Prints `ready`, reads until its input ends, then reports. Some rounds are slow, as in a worker that parses. */
 const readerScript = (current: string): string => `
   import fs from 'node:fs';
   const seen = new Set(); const mixes = []; const failures = []; let rounds = 0; let ended = false;
@@ -52,7 +52,7 @@ const readerScript = (current: string): string => `
 `;
 
 describe('the public directory of a host', { timeout: 120_000, ...longCase }, () => {
-  it('shows a reader that resolves `current` once a round one whole generation, 100 of them long', async () => {
+  it('shows one complete generation in each round to a reader that resolves `current` once, for 100 generations', async () => {
     using test = testHost({
       nowMs: Date.now(),
       config: { keep: { generations: 3, graceMs: 1000 } },
@@ -115,24 +115,27 @@ describe('the public directory of a host', { timeout: 120_000, ...longCase }, ()
         process.umask(umask);
       }
       const current = join(writ.policy, 'current/access');
-      assert.equal(asNobody('cat', `${current}/first.yaml`), 'version: 1\n');
-      assert.equal(asNobody('cat', `${current}/deep/second.yaml`), 'version: 1\n');
-      const files = asNobody('find', '-L', current, '-type', 'f', '-readable');
+      assert.equal(asUnprivileged('cat', `${current}/first.yaml`), 'version: 1\n');
+      assert.equal(asUnprivileged('cat', `${current}/deep/second.yaml`), 'version: 1\n');
+      const files = asUnprivileged('find', '-L', current, '-type', 'f', '-readable');
       assert.equal(files.trim().split('\n').length, 3, files);
-      assert.equal(asNobody('find', writ.policy, '!', '-readable'), '');
-      assert.equal(asNobody('find', writ.policy, '!', '-type', 'l', '-writable'), '');
-      assert.equal(asNobody('find', writ.policy, '-type', 'd', '!', '-executable'), '');
+      assert.equal(asUnprivileged('find', writ.policy, '!', '-readable'), '');
+      assert.equal(asUnprivileged('find', writ.policy, '!', '-type', 'l', '-writable'), '');
+      assert.equal(asUnprivileged('find', writ.policy, '-type', 'd', '!', '-executable'), '');
       const own = everythingIn(writ.state).filter((path) => !path.startsWith(writ.policy));
       assert.ok(own.some((path) => path.endsWith('ledger.json')) && own.length > 8, own.join(' '));
-      assert.equal(asNobody('find', ...own, '-maxdepth', '0', '(', '-readable', '-o', '-writable', ')'), '');
-      const inRun = asNobody('find', writ.run, '-mindepth', '1', '-readable');
+      assert.equal(
+        asUnprivileged('find', ...own, '-maxdepth', '0', '(', '-readable', '-o', '-writable', ')'),
+        '',
+      );
+      const inRun = asUnprivileged('find', writ.run, '-mindepth', '1', '-readable');
       assert.deepEqual(inRun.trim().split('\n').sort(), [`${writ.run}/status.json`]);
     },
   );
 });
 
 interface Watcher extends AsyncDisposable {
-  /** Events that change what is there, as `CREATE name`; reading and the fsync of the directory are none. */
+  /** @returns events that change the directory, as `CREATE name`, without reads and the fsync of the directory */
   changes(): string[];
 }
 
@@ -160,8 +163,8 @@ async function watch(directory: string): Promise<Watcher> {
   };
 }
 
-/** What a command prints when user 65534 without any group runs it; what it may not do it says on stderr. */
-function asNobody(program: string, ...args: readonly string[]): string {
+/** @returns the stdout of a command as user 65534 without groups; its errors are on stderr */
+function asUnprivileged(program: string, ...args: readonly string[]): string {
   const user = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', program, ...args];
   try {
     return execFileSync('setpriv', user, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

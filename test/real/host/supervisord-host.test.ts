@@ -1,5 +1,5 @@
-// A host whose two programs run under supervisord: rules are taken over by a signal, their own configuration by a
-// restart, one after the other. What Writ says, what supervisord says and what the programs log are the same.
+// A host with two programs under supervisord: they load rules after a signal, and their own configuration after a
+// restart, one after the other. The reports of Writ and supervisord agree with the logs of the programs.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -13,7 +13,7 @@ import { type RealSupervisord, startSupervisord } from '../../kit/programs/real-
 
 const options = { timeout: 240_000, ...needs('supervisord', 'supervisor') };
 
-/** Asks the log of one program, `worker:worker_0` of `0.log`, for what it read last. */
+/** Prints the last loaded policy of a program from its log, `worker:worker_0` from `0.log`. */
 const probe = 'n=$(printf %s "$1" | tail -c 1); test "$(tail -n 1 "$2/$n.log")" = "$(cat "$3/app/rules")"';
 
 function configFor(real: RealSupervisord, logs: string): Record<string, unknown> {
@@ -33,8 +33,8 @@ function configFor(real: RealSupervisord, logs: string): Record<string, unknown>
 const confirmed = { 'worker:worker_0': 'confirmed', 'worker:worker_1': 'confirmed' };
 const isNote = (line: string): boolean => line === 'HUP' || line.startsWith('started');
 
-describe('two real programs under supervisord, fed by Writ', { ...options, ...longCase }, () => {
-  it('get what was published, and are never said to have what they have not', async (t) => {
+describe('two real programs under supervisord, fed by Writ', options, () => {
+  it('load published releases, and are never reported with a release that they do not use', async (t) => {
     using dir = tempDir();
     mkdirSync(dir.join('supervisor'));
     const reads = dir.join('state/policy/current/app');
@@ -44,7 +44,7 @@ describe('two real programs under supervisord, fed by Writ', { ...options, ...lo
     const release = (rules: string, conf = 'threads 2') =>
       writ.publish({ rules: `${rules}\n`, 'worker.conf': `${conf}\n` });
     const inUse = (): (string | undefined)[] => [0, 1].map((one) => real.lines(one).at(-1));
-    /** What happened to program N since it was started for the test. */
+    /** @returns the events of program N since its start for the test */
     const notes = (one: number): string[] =>
       real
         .lines(one)
@@ -53,7 +53,7 @@ describe('two real programs under supervisord, fed by Writ', { ...options, ...lo
     const starts = (): string[][] =>
       [0, 1].map((one) => real.lines(one).filter((line) => line.startsWith('started')));
 
-    await t.test('a signal to each: both logs have it, and nobody was restarted', async () => {
+    await t.test('both programs load rules after a signal each, without a restart', async () => {
       await release('rules 1');
       await writ.startAgent();
       const first = await writ.pull();
@@ -70,7 +70,7 @@ describe('two real programs under supervisord, fed by Writ', { ...options, ...lo
       assert.deepEqual(starts(), before);
     });
 
-    await t.test('their own configuration: both are stopped and started', async () => {
+    await t.test('both programs are stopped and started after a change of their configuration', async () => {
       const before = starts();
       await release('rules 2', 'threads 4');
       await expectAgreement(writ, await writ.pull(), {
@@ -86,7 +86,7 @@ describe('two real programs under supervisord, fed by Writ', { ...options, ...lo
     });
 
     await t.test(
-      'one that cannot start with it says no: the first alone was tried, and runs again as before',
+      'a program that cannot start refuses: only the first one was tried, and it runs again as before',
       async () => {
         const [current, before] = [writ.current(), starts()];
         await release('rules 2', 'broken');

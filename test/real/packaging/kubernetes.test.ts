@@ -1,5 +1,5 @@
-// packaging/kubernetes: the manifest held to the schemas of Kubernetes, and what its containers run, in their order, as their user, in
-// file systems laid out as those of the pod.
+// packaging/kubernetes: the manifest matches the schemas of Kubernetes, and the commands of its containers run in order, as their
+// users, in file systems with the layout of the pod.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -49,7 +49,7 @@ const [configMap, deployment] = parseAllDocuments(fs.readFileSync(manifest, 'utf
 const pod = deployment.spec.template.spec;
 const [directories, firstPolicy, agent] = pod.initContainers as [Container, Container, Container];
 
-/** The schemas come with a package of PyPI; where it was put by `pip --target` the variable says. */
+/** The schemas are in a package of PyPI. The variable has the folder of `pip --target`. */
 const python = { ...process.env, PYTHONPATH: process.env['WRIT_TEST_PYTHONPATH'] ?? '' };
 function needsSchemas(): { skip?: string } {
   if (process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return {};
@@ -76,7 +76,7 @@ const validated = (path: string): string =>
   });
 
 describe('the manifest for Kubernetes', longCase, () => {
-  it('is what the schemas of Kubernetes ask for, strictly', needsSchemas(), () => {
+  it('matches the strict schemas of Kubernetes', needsSchemas(), () => {
     assert.equal(validated(manifest), 'ConfigMap\nDeployment\n');
     using dir = tempDir();
     const bent = dir.join('bent.yaml');
@@ -84,7 +84,7 @@ describe('the manifest for Kubernetes', longCase, () => {
     assert.throws(() => validated(bent), /mountpath|mountPath/);
   });
 
-  it('gives no container root, a file system to write to, or a privilege', () => {
+  it('gives no container root, a writable root file system, or a privilege', () => {
     assert.equal(pod.securityContext.runAsNonRoot, true);
     assert.ok(pod.securityContext.runAsUser > 0);
     for (const { name, securityContext } of [...pod.initContainers, ...pod.containers])
@@ -102,14 +102,14 @@ describe('the manifest for Kubernetes', longCase, () => {
   });
 });
 
-/** Not its own path: the pod mounts a volume on /tmp, which would hide a checkout below it. */
+/** A fixed path, because the pod mounts a volume on /tmp, which would hide a checkout below it. */
 const checkoutInside = '/opt/writ-checkout';
 
-/** From the root down, without the root. */
+/** @returns the parent directories of a path in order, without the root */
 const parentsOf = (path: string): string[] =>
   path === '/' || dirname(path) === '/' ? [] : [...parentsOf(dirname(path)), dirname(path)];
 
-/** Nothing but programs, the repository and the mounts of this container, on a root that nobody writes to. */
+/** Only programs, the repository and the mounts of this container, on a read-only root. */
 function laidOut(volumes: Readonly<Record<string, string>>, { volumeMounts }: Container): string[] {
   const { runAsUser } = pod.securityContext;
   const binds = volumeMounts.flatMap(({ name, subPath = '', mountPath, readOnly }) => [
@@ -126,7 +126,7 @@ function laidOut(volumes: Readonly<Record<string, string>>, { volumeMounts }: Co
     '/srv',
     ...volumeMounts.map(({ mountPath }) => mountPath),
   ];
-  // The parents of a mount are the image's, and open to everybody.
+  // The image creates the parents of a mount, with access for all users.
   const folders = [...new Set(places.flatMap(parentsOf))].flatMap((path) => [
     '--perms',
     '0755',
@@ -189,7 +189,7 @@ async function ended(
 const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can lay out the file systems of a pod' };
 
 describe('the containers of the pod', { ...needs('bwrap', 'bubblewrap'), ...asRoot }, () => {
-  it('bring a first policy, then the next ones, and are healthy', async () => {
+  it('activate a first policy, then the next ones, and are healthy', async () => {
     using dir = tempDir();
     fs.chmodSync(dir.path, 0o755);
     const repository = sampleRepository(dir, { clock: systemClock });
@@ -206,7 +206,7 @@ describe('the containers of the pod', { ...needs('bwrap', 'bubblewrap'), ...asRo
       served: repository.directory,
     };
     for (const path of [volumes.config, volumes.writ, volumes.tmp]) fs.mkdirSync(path);
-    // As an emptyDir: of root, for everybody.
+    // As an emptyDir: owned by root, writable by all users.
     for (const path of [volumes.writ, volumes.tmp]) fs.chmodSync(path, 0o777);
     const yaml = configMap.data['agent.yaml'] ?? '';
     fs.writeFileSync(

@@ -1,5 +1,5 @@
-// The samples of docs/examples as their READMEs say: every command, in its order, by a user who is not root, from an empty
-// home. Ports of the pages are moved to ones that are free.
+// The samples of docs/examples as in their READMEs: every command, in order, by an unprivileged user, from an empty
+// home. Free ports replace those of the pages.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const listens = (port: number): string => `(exec 3<>/dev/tcp/127.0.0.1/${port}) 
 interface Sample {
   readonly ports: readonly number[];
   readonly options: { readonly skip?: string };
-  /** The worker is up when this holds, by the command that starts it. */
+  /** The condition that the worker runs, by the command that starts it. */
   readonly settles: readonly (readonly [RegExp, string])[];
 }
 
@@ -36,14 +36,14 @@ const played: Readonly<Record<string, Sample>> = {
 };
 
 describe('the README of a sample', { concurrency: 2, ...longCase }, () => {
-  it('is there, and played here, for each', () => {
+  it('exists, and is tested here, for each sample', () => {
     const folders = readdirSync(samples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     assert.deepEqual(folders.map(({ name }) => name).sort(), Object.keys(played).sort());
     for (const { name } of folders) assert.ok(existsSync(join(samples, name, 'README.md')), name);
   });
 
   for (const [name, { ports, options, settles }] of Object.entries(played)) {
-    it(`leads a user who is not root through ${name}, from an empty home`, options, async () => {
+    it(`leads an unprivileged user through ${name}, from an empty home`, options, async () => {
       using dir = tempDir();
       const moved: Record<string, string> = {};
       for (const port of ports) moved[String(port)] = String(await freePort());
@@ -54,7 +54,7 @@ describe('the README of a sample', { concurrency: 2, ...longCase }, () => {
           ...packagedExamples,
           '/usr/lib/writ/bin/node': process.execPath,
           '/usr/lib/writ': projectRoot,
-          // The registry is left out; what it would bring is what this project has.
+          // The test does not use the registry, because this project has the packages.
           'npm install yaml': `mkdir node_modules && ln -s ${projectRoot}/node_modules/yaml node_modules/yaml`,
           ...moved,
         },

@@ -1,5 +1,5 @@
-// docs/coming-from.md and docs/install.md: what they say to type is typed, by a user who is not root, and each configuration in
-// them is one that the agent accepts.
+// docs/coming-from.md and docs/install.md: an unprivileged user runs each command, and each configuration in
+// them is accepted by the agent.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const page = (name: string): string => readFileSync(join(projectRoot, 'docs', na
 const comingFrom = page('coming-from.md');
 const intro = comingFrom.slice(0, comingFrom.indexOf('\n## '));
 
-/** What the reader has already, by the section that begins with it. */
+/** Shell that makes the earlier installation of the reader, by the section about it. */
 const had: Readonly<Record<string, string>> = {
   'OPA bundles':
     'mkdir b && echo "package a" > b/a.rego && echo "{}" > b/.signatures.json && tar -C b -czf bundle.tar.gz .',
@@ -31,12 +31,12 @@ const had: Readonly<Record<string, string>> = {
 };
 
 describe('docs/coming-from.md', longCase, () => {
-  it('has a section for each of those whom the test knows', () => {
+  it('has a section for each tool that this test covers', () => {
     const sections = [...comingFrom.matchAll(/^## (.*)$/gm)].map(([, name]) => name);
     assert.deepEqual(sections, Object.keys(had));
   });
 
-  it('moves a tree over, from each of them', needs('git', 'git'), async () => {
+  it('publishes an existing tree of each tool', needs('git', 'git'), async () => {
     using dir = tempDir();
     await using shell = pageShell(dir, { user: 'nobody' });
     const ok = async (text: string): Promise<void> => {
@@ -65,14 +65,14 @@ function accepted(text: string): ReturnType<typeof loadConfig>['config'] {
 
 describe('the configurations of a page', longCase, () => {
   for (const name of ['install.md', 'coming-from.md']) {
-    it(`are ones that the agent accepts: ${name}`, () => {
+    it(`are accepted by the agent: ${name}`, () => {
       const blocks = blocksOf(page(name), 'yaml');
       assert.ok(blocks.length >= 2);
       for (const block of blocks) assert.ok(accepted(block).bundles.length > 0, block);
     });
   }
 
-  it('have one example for each kind of worker, and a smallest one of three lines', () => {
+  it('have one example for each kind of worker, and a minimal one of three lines', () => {
     const [smallest = '', kinds = ''] = blocksOf(page('install.md'), 'yaml');
     assert.equal(smallest.trimEnd().split('\n').length, 3);
     const { workers } = parse(kinds) as {

@@ -1,5 +1,5 @@
-// README's walk with a Knot Resolver, and its keys of several people, command by command, by a user who is not root. Ports
-// are moved to ones that are free, and `npx writ` is the program that npx would find in this folder.
+// The steps of the README with a Knot Resolver, and its keys of several people, command by command, by an unprivileged user.
+// Ports are replaced by free ones, and `npx writ` is the program that npx would find in this folder.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const withResolver = {
   ...needs('kresd', 'knot-resolver'),
   ...needs('bwrap', 'bubblewrap'),
 };
-/** Until it answers, then what Ctrl-C sends. */
+/** Runs it until it answers, then sends the signal of Ctrl-C. */
 const agent = 'writ agent --config $W/agent.yaml';
 const agentUntilInterrupted = `${agent} & until test -S $W/run/agent.sock; do sleep 0.1; done; kill -INT $!; wait $!`;
 
@@ -44,7 +44,7 @@ describe('README.md', longCase, () => {
     await shell.play(sectionOf(page, 'Ten minutes with a Knot Resolver'));
   });
 
-  it('changes who holds a root key', async () => {
+  it('changes the holder of a root key', async () => {
     using dir = tempDir();
     await using shell = pageShell(dir, {
       user: 'nobody',
@@ -56,7 +56,7 @@ describe('README.md', longCase, () => {
       const run = await shell.type(text);
       assert.equal(run.exitCode, exitCode, `$ ${text}\n${run.output}`);
       assert.ok(oneLine(run.output).includes(shows), `"${shows}" is not in\n${run.output}`);
-      // Told by voice, and typed where the program asks for it.
+      // Passed on by voice, and typed at the prompt of the program.
       const code = /Code (\S+): compare it/.exec(run.output)?.[1];
       if (code !== undefined)
         await shell.type(`export WRIT_SIGN_CONFIRM=${code} WRIT_ROOT_COMMIT_CONFIRM=${code}`);
@@ -66,8 +66,8 @@ describe('README.md', longCase, () => {
   });
 });
 
-describe('a page that is played', longCase, () => {
-  it('fails for a command that ends or answers otherwise than the page says', async () => {
+describe('a page with tested commands', longCase, () => {
+  it('fails for a command with another exit code or output than on the page', async () => {
     using dir = tempDir();
     await using shell = pageShell(dir, { user: 'nobody' });
     const block = (text: string): string => `\`\`\`sh\n${text}\n\`\`\`\n`;

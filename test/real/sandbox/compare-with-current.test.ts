@@ -48,7 +48,7 @@ for (const sandbox of ['required', 'off'] as const) {
       assert.equal((await test.pull()).outcome, 'activated');
     });
 
-    it('refuses a release without the list, and accepts one that brings it', async () => {
+    it('refuses a release without the list, and accepts one that adds it', async () => {
       using test = confinedHost(exampleCheck(), { config: { sandbox } });
       await test.publish('access', { other: '1\n' }, { serial: 1 });
       assert.equal((await test.pull()).bundles[0]?.problem?.code, 'CHECK_FAILED');

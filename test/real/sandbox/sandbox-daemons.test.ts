@@ -1,4 +1,4 @@
-// Real daemons' own checkers on their real main configuration, which names policy by its live path.
+// The checkers of real daemons on their real main configuration, which names policy by its active path.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -11,7 +11,7 @@ import { needs } from '../../kit/programs/real-programs.js';
 const isRoot = process.getuid?.() === 0;
 const options = { timeout: 120_000, ...needs('bwrap', 'bubblewrap') };
 
-/** The main configuration of an nginx that includes whatever is active. */
+/** The main configuration of an nginx that includes the active policy. */
 function mainConfig(dir: TempDir, policy: string): string {
   for (const name of ['log', 'run', 'temp']) {
     fs.mkdirSync(dir.join(name));
@@ -42,7 +42,7 @@ describe('nginx -t in the sandbox', { ...options, ...needs('nginx', 'nginx-light
     const run = ['nginx', '-t', '-c', dir.join('nginx.conf'), '-e', dir.join('log/error.log')] as const;
     using test: TestHost = confinedHost({ kind: 'run', name: 'nginx', run, timeoutMs: 60_000, box });
     mainConfig(dir, test.host.paths.policy);
-    // A port and an address that nobody but root could have, on a host that has neither free.
+    // A port and an address that only root can bind, on a host that has neither free.
     const listen = isRoot ? '192.0.2.1:443' : '127.0.0.1:8443';
     const good = `server { listen ${listen}; return 200 "1"; }\n`;
     await test.publish('access', { 'site.conf': good }, { serial: 1 });
@@ -56,8 +56,8 @@ describe('nginx -t in the sandbox', { ...options, ...needs('nginx', 'nginx-light
   });
 });
 
-describe('a check that looks at owners', options, () => {
-  it('sees them as they are without a user namespace of its own', {
+describe('a check that reads owners', options, () => {
+  it('reads the real owners without a user namespace of its own', {
     skip: isRoot ? false : 'only root can leave the user namespace out',
   }, async () => {
     const script = 'stat -c %U /etc/passwd';
@@ -65,7 +65,7 @@ describe('a check that looks at owners', options, () => {
     assert.equal((await runInSandbox(script, { userNamespace: 'no' })).text, 'root');
   });
 
-  it('cannot do so under an agent that is not root', {
+  it('cannot run so under an agent that is not root', {
     skip: isRoot ? 'root can' : false,
   }, async () => {
     assert.equal((await runInSandbox('true', { userNamespace: 'no' })).code, 'SANDBOX_BROKEN');

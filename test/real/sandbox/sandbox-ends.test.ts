@@ -1,4 +1,4 @@
-// How commands end in the real bubblewrap, and what they leave: deadlines, bounds, and failures that are ours.
+// The ends of commands in the real bubblewrap, and their leftovers: deadlines, bounds, and failures of the sandbox.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
@@ -18,7 +18,7 @@ const options = { timeout: 120_000, ...needs('bwrap', 'bubblewrap') };
 const isRoot = process.getuid?.() === 0;
 const log = silentLog();
 
-/** Processes of this host with such an argument. */
+/** @returns the processes of this host with this argument */
 function running(argument: string): number {
   return fs
     .readdirSync('/proc')
@@ -34,7 +34,7 @@ function running(argument: string): number {
 
 let times = 0;
 
-/** A time to sleep that no other process has. */
+/** A duration for sleep that no other process uses, to find the process. */
 function ownTime(): string {
   times += 1;
   return `98${process.pid}.${times}`;
@@ -58,7 +58,7 @@ describe('a command in the sandbox ends', options, () => {
     await until(() => running(time) === 0);
   });
 
-  it('and has changed nothing in the candidate, however hard it tried', async () => {
+  it('without a change of the candidate, whatever it tried', async () => {
     using test = confinedHost(
       shellCheck('echo x >> "$2/policy.txt"; chmod 777 "$2/policy.txt"; rm -rf "$2" "$1" "$3"; true'),
     );
@@ -73,7 +73,7 @@ describe('a command in the sandbox ends', options, () => {
     assert.deepEqual([code, reason], ['CHECK_BROKEN', 'killed by SIGSEGV']);
   });
 
-  it('without a verdict when its program is missing, with a hint when it is only hidden', async () => {
+  it('without a verdict when its program is missing, with a hint when the sandbox hides it', async () => {
     using test = confinedHost({ ...shellCheck(''), run: ['/home/someone/check'] });
     const { code, hint } = await judge(test);
     assert.equal(code, 'CHECK_BROKEN');
@@ -89,14 +89,14 @@ describe('a command in the sandbox ends', options, () => {
     assert.equal(shown.text, 'x');
   });
 
-  it('when it wants more memory than it may have', async () => {
+  it('when it exceeds its memory', async () => {
     const script = 'head -c 300000000 /dev/zero | tail -c 300000000 | wc -c';
     assert.match((await runInSandbox(script, { maxMemoryBytes: 60e6 })).text, /memory exhausted/);
     assert.equal((await runInSandbox(script)).text, '300000000');
   });
 
   it('as killed, and not as refusing, when its control group ran out of memory', async () => {
-    // A stub: no control group is delegated to tests. Only what follows from its word is held here.
+    // A stub, because tests have no delegated control group. This case tests only the effect of its result.
     const ended: string[] = [];
     const open = (bounds: object) => ({
       enter: ['/usr/bin/env'],
@@ -114,14 +114,14 @@ describe('a command in the sandbox ends', options, () => {
     assert.equal(sandbox.status().memory, 'each-command');
   });
 
-  it('when it wants more processes than it may have, whoever else runs as its user', async () => {
+  it('when it exceeds its number of processes, whatever other processes its user has', async () => {
     const script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; echo all';
     assert.match((await runInSandbox(script, { maxProcesses: 8 })).text, /Cannot fork|Resource temporarily/);
     assert.equal((await runInSandbox(script)).text, 'all');
   });
 });
 
-describe('what the sandbox itself does wrong', options, () => {
+describe('a failure of the sandbox itself', options, () => {
   it('is no verdict, and not remembered', async () => {
     using test = confinedHost(shellCheck('true', { binds: ['/nonexistent/socket'] }));
     const { outcome, code, reason } = await judge(test);
@@ -130,13 +130,13 @@ describe('what the sandbox itself does wrong', options, () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
   });
 
-  it('is told of a user that is not there, or whom nobody but root could be', async () => {
-    const { code, reason } = await runInSandbox('true', { user: isRoot ? 'no-such-user' : 'daemon' });
+  it('is reported for a user that does not exist, or that only root could switch to', async () => {
+    const { code, reason } = await lookAround('true', { user: isRoot ? 'no-such-user' : 'daemon' });
     assert.equal(code, 'SANDBOX_BROKEN');
     assert.match(reason, /no-such-user|daemon/);
   });
 
-  it('keeps a release out where it is required and missing, and lets it in once it is there', async () => {
+  it('defers a release while the required sandbox is missing, and not once it is installed', async () => {
     using test = confinedHost(shellCheck('true'));
     const sandbox = createSandbox({ mode: 'required', log, searchPath: '/nonexistent' });
     Object.assign(test.host, { sandbox });
@@ -147,7 +147,7 @@ describe('what the sandbox itself does wrong', options, () => {
     assert.equal((await judged(test)).outcome, 'activated');
   });
 
-  it('leaves commands to run as the agent where it is only wanted, and missing', async () => {
+  it('lets commands run as the agent if the sandbox is optional and missing', async () => {
     using dir = tempDir();
     const found = dir.join('found');
     using test = confinedHost(shellCheck(`id -u > ${found}; pwd >> ${found}`), {
@@ -161,8 +161,8 @@ describe('what the sandbox itself does wrong', options, () => {
   });
 });
 
-describe('what a check wrote', options, () => {
-  it('refuses where `reject` matches, whatever its exit code says', async () => {
+describe('the output of a check', options, () => {
+  it('refuses if `reject` matches, whatever the exit code is', async () => {
     const check = shellCheck('echo fine; echo "WARN empty ACL here"; exit 0', {}, { reject: 'empty ACL' });
     using test = confinedHost(check);
     const { outcome, code, reason } = await judge(test);
@@ -172,7 +172,7 @@ describe('what a check wrote', options, () => {
     assert.equal((await judge(other)).outcome, 'activated');
   });
 
-  it('holds nobody up where the pattern backtracks without end', async () => {
+  it('delays nothing if the pattern backtracks without end', async () => {
     const script = 'head -c 50000 /dev/zero | tr "\\0" a; exit 0';
     using test = confinedHost(shellCheck(script, {}, { reject: '^(a+)+$[^a]' }));
     const { outcome, code } = await judge(test);
@@ -185,25 +185,28 @@ describe('a canary', options, () => {
     run: ['sh', '-c', script, 'sh', '{candidate}', '{scratch}'] as const,
     timeoutMs: 60_000,
   });
-  // The candidate at the live path, and nothing but scratch to write to.
-  const looks =
+  // The candidate is at the active path, and only the scratch directory is writable.
+  const hasCandidate =
     '[ "$(cat "$1/../../current/access/policy.txt")" = "version 1" ] && ! touch "$1/x" 2>/dev/null';
 
-  it('that is a command finds the candidate at the live path', async () => {
-    const canary = { kind: 'run' as const, hook: hook(`${looks} && ls "$1/../../current/access" && exit 3`) };
+  it('that is a command finds the candidate at the active path', async () => {
+    const canary = {
+      kind: 'run' as const,
+      hook: hook(`${hasCandidate} && ls "$1/../../current/access" && exit 3`),
+    };
     using test = confinedHost(shellCheck('true'), { groups: { w: { config: { canary } } } });
     const { code, text } = await judge(test);
     assert.deepEqual([code, text], ['CANARY_FAILED', 'policy.txt']);
   });
 
-  it('that is started meets its probe on a socket in their scratch directory, and is gone afterwards', async () => {
+  it('that is started is reached by its probe on a socket in their scratch directory, and is ended afterwards', async () => {
     const time = ownTime();
     const serve = `require("net").createServer((s) => s.end("yes")).listen(process.argv[1])`;
     const ask = `require("net").connect(process.argv[1]).on("error", () => process.exit(1)).on("data", () => process.exit(0))`;
     const node = process.execPath;
     const canary = {
       kind: 'start' as const,
-      start: hook(`${looks} || exit 9; sleep ${time} & exec ${node} -e '${serve}' "$2/sock"`),
+      start: hook(`${hasCandidate} || exit 9; sleep ${time} & exec ${node} -e '${serve}' "$2/sock"`),
       probe: hook(`exec ${node} -e '${ask}' "$2/sock"`),
       timeoutMs: 60_000,
     };
@@ -225,7 +228,7 @@ describe('a loader and a probe', options, () => {
     ...more,
   });
 
-  it('find the live policy behind the link, and nothing to write to', async () => {
+  it('find the active policy behind the link, and nothing writable', async () => {
     using dir = tempDir();
     const left = dir.join('left');
     const script = `[ "$(cat "$1/../../current/access/policy.txt")" = "version 1" ] || exit 9
@@ -239,7 +242,7 @@ describe('a loader and a probe', options, () => {
     assert.equal(fs.existsSync(left), false);
   });
 
-  it('act on the host where the configuration lets them', async () => {
+  it('act on the host if the configuration permits it', async () => {
     using dir = tempDir();
     const left = dir.join('left');
     const config = { load: hook(`id -u > ${left}`, { sandbox: 'off' }) };
@@ -248,7 +251,7 @@ describe('a loader and a probe', options, () => {
     assert.equal(fs.readFileSync(left, 'utf8').trim(), String(process.getuid?.()));
   });
 
-  it('take a generation back, without a verdict on it, where they cannot be confined', async () => {
+  it('restore the previous generation, without a verdict, if they cannot be confined', async () => {
     const load = hook('true', { box: { ...defaultHookSandbox, binds: ['/nonexistent/x'] } });
     using test = confinedHost(shellCheck('true'), { groups: { w: { config: { load } } } });
     const { outcome, code } = await judge(test);
@@ -258,8 +261,8 @@ describe('a loader and a probe', options, () => {
   });
 });
 
-describe('a parser that executes what it reads', { ...options, ...needs('cf-promises', 'cfengine3') }, () => {
-  it('finds nothing to write to and nobody to call', async () => {
+describe('a parser that executes its input', { ...options, ...needs('cf-promises', 'cfengine3') }, () => {
+  it('finds nothing writable and no network', async () => {
     using dir = tempDir();
     const server = createServer();
     let called = 0;
@@ -280,7 +283,7 @@ exec 3<>/dev/tcp/127.0.0.1/${port}
     const policy = `body common control { bundlesequence => { "main" }; }
 bundle agent main { vars: "x" string => execresult("/bin/bash $(sys.policy_entry_dirname)/evil.sh", "noshell"); }
 `;
-    // -w: its own state belongs into the scratch directory.
+    // -w: its state is in the scratch directory.
     const check = shellCheck('cf-promises -w "$4" -f "$2/promises.cf" 2>&1; cat "$4/ran"; exit 1');
     using test = confinedHost(check);
     try {

@@ -1,4 +1,4 @@
-// The sandbox of an agent that is not root: the tests beside this one again, as nobody.
+// The sandbox of an agent that is not root: runs the other tests of this folder again, as user 65534.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -17,11 +17,11 @@ describe('under an agent that is not root', {
   ...longCase,
 }, () => {
   for (const name of ['sandbox', 'sandbox-ends']) {
-    it(`the tests of ${name} hold too`, { timeout: 240_000 }, async () => {
-      const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'] as const;
+    it(`the tests of ${name} pass too`, { timeout: 240_000 }, async () => {
+      const unprivileged = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'] as const;
       const result = await runCommand({
         argv: [
-          ...nobody,
+          ...unprivileged,
           process.execPath,
           '--test',
           join(readableCheckout(), `dist/test/real/sandbox/${name}.test.js`),

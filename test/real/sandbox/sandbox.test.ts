@@ -1,4 +1,4 @@
-// Commands in the real bubblewrap: what a check sees, reaches, writes and leaves behind.
+// Commands in the real bubblewrap: the files, sockets and networks that a check can access, and its leftovers.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -17,7 +17,7 @@ function policyOf({ host }: TestHost): Host['paths'] {
   return host.paths;
 }
 
-/** Anybody may connect. */
+/** Opens a socket to which each user can connect. */
 async function speakingServer(path: string): Promise<Server> {
   const server = createServer((socket) => socket.end('hello'));
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -26,7 +26,7 @@ async function speakingServer(path: string): Promise<Server> {
 }
 
 describe('a check in the sandbox', options, () => {
-  it('finds the candidate at the live path at the first start, when there is no current', async () => {
+  it('finds the candidate at the active path at the first start, when there is no current', async () => {
     using test = confinedHost(
       shellCheck(
         'test "$(cat "$POLICY" 2>/dev/null)" = "" && cat "$1/access/policy.txt" && ls -A "$3" && exit 1',
@@ -38,7 +38,7 @@ describe('a check in the sandbox', options, () => {
     assert.equal(text, 'version 1');
   });
 
-  it('finds it behind `current` and under its final name, and the active one beside it', async () => {
+  it('finds the candidate behind `current` and under its final name, and the active generation under its own', async () => {
     using test = confinedHost(shellCheck('true'));
     const { policy } = policyOf(test);
     const script = `cd ${policy}; readlink current; cat current/access/policy.txt; realpath current/access;
@@ -55,16 +55,12 @@ describe('a check in the sandbox', options, () => {
     assert.equal(lines.length, 6, text);
   });
 
-  it(
-    'reaches no vsock, and programs run as they do without the filter',
-    needs('python3', 'python3'),
-    async () => {
-      const vsock =
-        "python3 -c 'import socket; socket.socket(40, 1)' 2>&1 | tail -1; node -e 'console.log(6 * 7)'; id -u >/dev/null && echo sh";
-      const { text } = await runInSandbox(vsock);
-      assert.equal(text, 'OSError: [Errno 38] Function not implemented\n42\nsh');
-    },
-  );
+  it('reaches no vsock, and programs run as without the filter', needs('python3', 'python3'), async () => {
+    const vsock =
+      "python3 -c 'import socket; socket.socket(40, 1)' 2>&1 | tail -1; node -e 'console.log(6 * 7)'; id -u >/dev/null && echo sh";
+    const { text } = await lookAround(vsock);
+    assert.equal(text, 'OSError: [Errno 38] Function not implemented\n42\nsh');
+  });
 
   it('creates no user namespace and reads no keyring, unless its configuration permits the namespaces', {
     ...needs('python3', 'python3'),
@@ -80,8 +76,8 @@ describe('a check in the sandbox', options, () => {
     assert.equal(nested, 'inside\n38');
   });
 
-  it('is nobody, without capabilities, and cannot become anybody else', { skip }, async () => {
-    const { text } = await runInSandbox(
+  it('runs as user 65534, without capabilities, and cannot become another user', { skip }, async () => {
+    const { text } = await lookAround(
       'id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status',
     );
     assert.deepEqual(text.split(/\s+/), [
@@ -90,7 +86,7 @@ describe('a check in the sandbox', options, () => {
     ]);
   });
 
-  it('is another user where one is named, with the group of a tree that not everybody may read', {
+  it('runs as the configured user, with the group of a tree that not all users may read', {
     skip,
   }, async () => {
     using test = confinedHost(shellCheck('id -u; cat "$2/policy.txt"; exit 1', { user: 'daemon' }), {
@@ -107,7 +103,7 @@ describe('a check in the sandbox', options, () => {
     assert.equal(text, '1\nversion 1');
   });
 
-  it('cannot speak to a socket in /run, until it is told to', async () => {
+  it('cannot connect to a socket in /run unless the configuration permits it', async () => {
     const directory = fs.mkdtempSync(isRoot ? '/run/writ-test-' : '/tmp/writ-test-');
     const path = join(directory, 'daemon.sock');
     const server = createServer((socket) => socket.end('hello\n'));
@@ -126,7 +122,7 @@ describe('a check in the sandbox', options, () => {
     }
   });
 
-  it('cannot speak to our own sockets, wherever the configuration puts them', async () => {
+  it('cannot connect to the sockets of Writ, whatever their configured paths are', async () => {
     const directory = fs.mkdtempSync('/var/tmp/writ-test-');
     fs.chmodSync(directory, 0o755);
     fs.mkdirSync(join(directory, 'run/workers'), { recursive: true });
@@ -178,7 +174,7 @@ describe('a check in the sandbox', options, () => {
     assert.doesNotMatch(text, /secret$/);
   });
 
-  it('reads no secret of a driver, whoever may read it outside', async () => {
+  it('reads no secret of a driver, whatever users may read it outside', async () => {
     const directory = fs.mkdtempSync('/var/tmp/writ-test-');
     try {
       fs.chmodSync(directory, 0o755);
@@ -198,8 +194,8 @@ describe('a check in the sandbox', options, () => {
     }
   });
 
-  it('writes nowhere but in its scratch directory', async () => {
-    const { text } = await runInSandbox(
+  it('writes only in its scratch directory', async () => {
+    const { text } = await lookAround(
       `cd "$4"; echo mine > here
       for d in / /run /tmp /home /root /var/tmp /dev /dev/shm /etc; do touch $d/x 2>/dev/null && echo "wrote $d"; done
       for m in $(cut -d' ' -f2 /proc/mounts); do touch $m/x 2>/dev/null && echo "wrote $m" | sed "s,$4,SCRATCH,"; done; cat here`,
@@ -208,8 +204,8 @@ describe('a check in the sandbox', options, () => {
     assert.deepEqual(lines, ['wrote SCRATCH', 'mine'], text);
   });
 
-  // Who owns these could leave something there for another command.
-  it('has what is hidden from it, and the state directory, read-only, whoever it is', async () => {
+  // A command that can write to these could leave files there for another command.
+  it('has hidden paths and the state directory read-only, as any user', async () => {
     using test = confinedHost(shellCheck("cut -d' ' -f2,4 /proc/mounts | cut -d, -f1; exit 1"));
     const { text } = await judge(test);
     const hidden = ['/run', '/tmp', '/home', '/root'].filter((path) => fs.existsSync(path));

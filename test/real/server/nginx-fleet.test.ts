@@ -67,7 +67,7 @@ describe('a fleet server behind a real nginx that ends TLS', needs('nginx', 'ngi
     return answer;
   };
 
-  it('gives a session a Secure cookie of this host alone, and takes it back', async () => {
+  it('gives a session a Secure cookie of this host alone, and deletes it', async () => {
     const { statusCode, headers } = await signIn('same-origin');
     assert.deepEqual([statusCode, headers.location], [303, '/']);
     const [cookie = ''] = headers['set-cookie'] ?? [];
@@ -78,7 +78,7 @@ describe('a fleet server behind a real nginx that ends TLS', needs('nginx', 'ngi
     assert.equal((await signIn('cross-site')).statusCode, 403);
   });
 
-  it('takes the report of a host, and sends the event of it', async () => {
+  it('accepts the report of a host, and sends its event', async () => {
     const events = await ask('/v1/events', { headers: { authorization: `Bearer ${token}` } });
     assert.equal(events.statusCode, 200);
     const host = await fleet.host('web-1');

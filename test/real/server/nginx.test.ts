@@ -28,7 +28,7 @@ interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The block of docs/server.md: what a user copies is what is tested. */
+/** The block of docs/server.md, so that the test covers the text that users copy. */
 function documentedServerBlock(repository: string): (listen: string) => string {
   const page = fs.readFileSync(
     join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'server.md'),
@@ -62,7 +62,7 @@ function openClient(dir: TempDir, url: string, repository: SampleRepository): Re
 
 type Begun = Parameters<TransferStart['onBegin']>[0];
 
-/** Text that packs like a real zone, the same each time. */
+/** Deterministic text that compresses like a real zone. */
 function zone(names: number): string {
   const lines = Array.from({ length: names }, (_, index) => {
     const digest = createHash('sha256').update(String(index)).digest('hex');
@@ -77,8 +77,8 @@ const servers = [
 ] as const;
 
 for (const { name, serve, options } of servers) {
-  describe(`a repository behind ${name}`, { ...options, ...longCase }, () => {
-    it('is refreshed, fetched and resumed by our client, and costs two requests when nothing is new', async () => {
+  describe(`a repository behind ${name}`, options, () => {
+    it('is refreshed, fetched and resumed by the client, with two requests when nothing is new', async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
       await repository.publish({ 'block.rpz': zone(5000) });
@@ -108,7 +108,7 @@ for (const { name, serve, options } of servers) {
         for await (const _ of open({ offset: 100, seen: other, onBegin }, signal)) break;
       });
       assert.deepEqual(Buffer.concat(rest), start.subarray(100));
-      // With the strong ETag that it gave it goes on; with another one it sends the whole.
+      // A request with the strong ETag of the response continues; one with another ETag gets the whole file.
       assert.match(begun[0]?.seen?.etag ?? '', /^"[^"]+"$/);
       assert.deepEqual(
         begun.map(({ offset }) => offset),
@@ -135,7 +135,7 @@ for (const { name, serve, options } of servers) {
       await client.close();
     });
 
-    it('tells caches what may be kept, and packs nothing', async () => {
+    it('sets cache headers, and compresses nothing', async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
       const published = await repository.publish({ a: 'a' });
@@ -159,7 +159,7 @@ for (const { name, serve, options } of servers) {
       }
     });
 
-    it('hides what is no part of it', async () => {
+    it('hides files that are not part of it', async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
       fs.writeFileSync(join(repository.directory, 'metadata/.writ-tmp-0'), 'half a timestamp');
@@ -178,8 +178,8 @@ for (const { name, serve, options } of servers) {
   });
 }
 
-describe('the ETag of nginx', { ...needs('nginx', 'nginx-light'), ...longCase }, () => {
-  it('is blind to a change of equal size within one second: why the publisher moves the time on', async () => {
+describe('the ETag of nginx', needs('nginx', 'nginx-light'), () => {
+  it('is the same after a change of equal size within one second, so the publisher advances the file time', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
     await using server = await serveWithNginx(dir, repository.directory);

@@ -19,7 +19,7 @@ const packaging = join(import.meta.dirname, '../../../../packaging');
 const rulesDirectory = join(packaging, 'prometheus');
 
 interface Prometheus extends AsyncDisposable {
-  /** `data` of what it answers. */
+  /** @returns `data` of its response */
   ask(path: string): Promise<unknown>;
 }
 
@@ -59,16 +59,16 @@ scrape_configs:
   };
 }
 
-async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+async function until<T>(what: string, read: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < 600; tries++) {
-    const found = await look().catch(() => undefined);
+    const found = await read().catch(() => undefined);
     if (found !== undefined) return found;
     await sleep(200);
   }
   throw new Error(`no ${what} in two minutes`);
 }
 
-/** Every expression of the dashboard, with its variables as Grafana fills them in. */
+/** @returns every expression of the dashboard, with its variables as Grafana replaces them */
 function dashboardExpressions(): string[] {
   const dashboard = JSON.parse(readFileSync(join(packaging, 'grafana', 'writ-fleet.json'), 'utf8')) as {
     panels: { targets: { expr: string }[] }[];
@@ -78,8 +78,8 @@ function dashboardExpressions(): string[] {
   return dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => filled(expr)));
 }
 
-describe('a fleet in Prometheus', { ...needs('prometheus', 'prometheus'), ...longCase }, () => {
-  it('has alarms that promtool takes, each of which fires when it should', async () => {
+describe('a fleet in Prometheus', needs('prometheus', 'prometheus'), () => {
+  it('has alarms that promtool accepts, and each fires in its case', async () => {
     await run('promtool', ['check', 'rules', 'writ-fleet.rules.yml'], { cwd: rulesDirectory });
     const tried = await run('promtool', ['test', 'rules', 'writ-fleet.test.yml'], { cwd: rulesDirectory });
     assert.match(tried.stdout, /SUCCESS/);

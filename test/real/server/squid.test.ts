@@ -1,4 +1,4 @@
-// A host behind a real squid: what a pull, a report and a notification are sent through it, and what an error names where squid refuses.
+// A host behind a real squid: a pull, a report and a notification use the proxy. Errors name the cause if squid refuses.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
@@ -78,7 +78,7 @@ describe('a host behind a real squid', { ...needs('squid', 'squid'), ...longCase
     return site.writ('pull');
   }
 
-  it('takes a release by CONNECT and sends its report and a notification', async () => {
+  it('fetches a release by CONNECT and sends its report and a notification', async () => {
     const { exitCode, stdout, stderr } = await pull(`https://a.policy.test:${ports.repository}/`, good);
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /^ACTIVATED/);
@@ -96,55 +96,56 @@ describe('a host behind a real squid', { ...needs('squid', 'squid'), ...longCase
       what: 'squid asks for a user and a password',
       where: () => `https://a.policy.test:${ports.repository}/`,
       credentials: undefined,
-      words: /\[PROXY_REFUSED\].* with status 407\n.*hint: Set `proxy` to a group with `credentialsFile`/s,
+      expected: /\[PROXY_REFUSED\].* with status 407\n.*hint: Set `proxy` to a group with `credentialsFile`/s,
     },
     {
       what: 'the password is wrong',
       where: () => `https://a.policy.test:${ports.repository}/`,
       credentials: bad,
-      words: /\[PROXY_REFUSED\].* with status 407\n.*hint: Correct the user and the password in \S*bad\./s,
+      expected: /\[PROXY_REFUSED\].* with status 407\n.*hint: Correct the user and the password in \S*bad\./s,
     },
     {
       what: 'its rules deny the port',
       where: () => `https://a.policy.test:${ports.denied}/`,
       credentials: good,
-      words:
+      expected:
         /\[PROXY_REFUSED\].* with status 403\n.*hint: Allow a\.policy\.test:\d+ in the rules of the proxy/s,
     },
     {
       what: 'it cannot resolve the name of the server',
       where: () => `https://unknown.policy.test:${ports.repository}/`,
       credentials: good,
-      words:
+      expected:
         /\[PROXY_REFUSED\].* with status 50[0-9]\n.*machine of the proxy that unknown\.policy\.test:\d+ has an/s,
     },
     {
       what: 'no server listens on the port',
       where: () => `https://a.policy.test:${ports.closed}/`,
       credentials: good,
-      words: /\[PROXY_REFUSED\].* with status 503\n.*machine of the proxy that a\.policy\.test:\d+ has an/s,
+      expected:
+        /\[PROXY_REFUSED\].* with status 503\n.*machine of the proxy that a\.policy\.test:\d+ has an/s,
     },
     {
       what: 'its rules deny the port of an http server',
       where: () => `http://a.policy.test:${ports.denied}/`,
       credentials: good,
-      words:
+      expected:
         /\[SERVER_ERROR\].* with status 403 through the proxy \S+\n.*hint: Read the logs of the proxy and/s,
     },
     {
       what: 'no server listens on the port of an http server',
       where: () => `http://a.policy.test:${ports.closed}/`,
       credentials: good,
-      words:
+      expected:
         /\[SERVER_ERROR\].* with status 503 through the proxy \S+\n.*machine of the proxy that a\.policy\.test/s,
     },
   ];
-  for (const { what, where, credentials, words } of refusals)
-    it(`names the proxy and the next step where ${what}`, async () => {
+  for (const { what, where, credentials, expected } of refusals)
+    it(`names the proxy and the next step if ${what}`, async () => {
       const { exitCode, stdout, stderr } = await pull(where(), credentials);
       assert.equal(exitCode, 1);
       const text = `${stdout}${stderr}`;
-      assert.match(text, words);
+      assert.match(text, expected);
       assert.ok(text.includes(squid.url), text);
     });
 });

@@ -1,5 +1,5 @@
 // A real HAProxy before 2.7 accepts a reload in silence, pauses its listeners while it fails to bind a port in use, and then
-// serves the old policy. The page's own configuration must take such a release back.
+// serves the old policy. The configuration of the page must roll such a release back.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,8 +20,8 @@ import { placed, readRecipe } from '../../truth/rules/recipe.js';
 const options = { timeout: 240_000, ...needs('curl', 'curl'), ...needs('haproxy', 'haproxy') };
 const execute = promisify(execFile);
 
-describe('a real HAProxy, as its page starts it', { ...options, ...longCase }, () => {
-  it('has a release taken back whose frontend is on a port in use', async () => {
+describe('a real HAProxy, as its page configures it', options, () => {
+  it('rolls back a release with a frontend on a port in use', async () => {
     using dir = tempDir();
     const port = await freePort();
     const taken = createServer().listen(0, '127.0.0.1');
@@ -48,9 +48,9 @@ describe('a real HAProxy, as its page starts it', { ...options, ...longCase }, (
       main,
       'defaults\n  mode http\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n',
     );
-    const release = (word: string, more = ''): Record<string, string> => ({
-      'policy.cfg': `frontend web\n  bind 127.0.0.1:${port}\n${more}  http-request return status 200 content-type text/plain string "${word}"\n`,
-      stamp: word,
+    const release = (version: string, more = ''): Record<string, string> => ({
+      'policy.cfg': `frontend web\n  bind 127.0.0.1:${port}\n${more}  http-request return status 200 content-type text/plain string "${version}"\n`,
+      stamp: version,
     });
     const agent = parseDocument(recipe.agent);
     // Its files are below /tmp, which a sandbox hides.

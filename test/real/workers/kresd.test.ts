@@ -1,5 +1,5 @@
-// The driver of kresd against real Knot Resolver workers, asked with dig: what they answer from, what they refuse, and
-// the very bytes that they send. And the sample check, which is a kresd that only parses.
+// The driver of kresd with real Knot Resolver workers, queried with dig: the policy of their answers, their refusals, and
+// the bytes that they send. Also tests the sample check, which is a kresd that only parses.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 const options = { timeout: 240_000, ...needs('dig', 'bind9-dnsutils'), ...needs('kresd', 'knot-resolver') };
 const sample = 'bundles/dns-edge/block.rpz';
 
-/** Makes generations g1 (the sample) and g2 (another answer), with `current` at g1, as an agent lays them out. */
+/** Makes generations g1 (the sample) and g2 (another answer), with `current` at g1, as an agent does. */
 function policyIn(dir: TempDir): string {
   const text = readFileSync(sample, 'utf8');
   const second = text.replace('192.0.2.1', '192.0.2.2').replace('old.example.com', 'new.example.com');
@@ -46,7 +46,7 @@ function driverOf(workers: RealKresd): Driver {
 const reset = { target: { generation: 2, path: '/unused' }, timeoutMs: 60_000 };
 
 describe('real Knot Resolver workers', options, () => {
-  it('answer from the new policy after each was told, without a restart', async () => {
+  it('answer from the new policy after each was notified, without a restart', async () => {
     using dir = tempDir();
     await using workers = await startRealKresd({ policy: policyIn(dir) });
     const driver = driverOf(workers);
@@ -68,7 +68,7 @@ describe('real Knot Resolver workers', options, () => {
     assert.deepEqual(workers.pids(), before);
   });
 
-  it('are named when killed: their socket stays and nobody answers on it', async () => {
+  it('are named when killed, although their socket stays', async () => {
     using dir = tempDir();
     await using workers = await startRealKresd({ policy: policyIn(dir) });
     const driver = driverOf(workers);
@@ -82,7 +82,7 @@ describe('real Knot Resolver workers', options, () => {
     assert.equal((await driver.reset('2', reset)).kind, 'confirmed');
   });
 
-  it('refuse a policy whose file is missing, and keep the old rules', async () => {
+  it('refuse a policy with a missing file, and keep the old rules', async () => {
     using dir = tempDir();
     await using workers = await startRealKresd({ policy: policyIn(dir), workers: 1 });
     mkdirSync(dir.join('policy/g3'));
@@ -93,7 +93,7 @@ describe('real Knot Resolver workers', options, () => {
     assert.deepEqual(await workers.ask('app.example.com', 3), { '192.0.2.1': 3 });
   });
 
-  it('refuse a zone that is half good or bad, and keep the old rules: the sample parses it first', async () => {
+  it('refuse a zone that is partly valid or invalid, and keep the old rules, because the sample parses it first', async () => {
     using dir = tempDir();
     await using workers = await startRealKresd({ policy: policyIn(dir), workers: 1 });
     const good = readFileSync(sample, 'utf8');
@@ -108,7 +108,7 @@ describe('real Knot Resolver workers', options, () => {
     }
   });
 
-  it('start before there is a policy, and take the first one when told', async () => {
+  it('start without a policy, and load the first one when notified', async () => {
     using dir = tempDir();
     const policy = policyIn(dir);
     renameSync(dir.join('policy/current'), dir.join('policy/later'));
@@ -118,7 +118,7 @@ describe('real Knot Resolver workers', options, () => {
     assert.deepEqual(await workers.ask('app.example.com', 1), { '192.0.2.1': 1 });
   });
 
-  it('send what the recorded bytes say', async () => {
+  it('send the recorded bytes', async () => {
     using dir = tempDir();
     await using workers = await startRealKresd({ policy: policyIn(dir), workers: 1 });
     const boom = '[string "return table_print(error("boom"))"]:1: boom';
@@ -156,7 +156,7 @@ describe('the sample check of a zone', options, () => {
     readonly stderr: string;
   }
 
-  /** Runs the check as the agent does: the bundle by environment, an empty scratch directory. */
+  /** Runs the check as the agent does, with the bundle in the environment and an empty scratch directory. */
   function check(bundle: string): Promise<Ended> {
     const scratch = join(bundle, 'scratch');
     mkdirSync(scratch);
@@ -183,7 +183,7 @@ describe('the sample check of a zone', options, () => {
     assert.match(stderr, /block\.rpz:6: invalid IPv4 address/);
   });
 
-  it('refuses a missing file and an empty one, which a worker would load as no policy at all', async () => {
+  it('refuses a missing file and an empty one, which a worker would load as an empty policy', async () => {
     using dir = tempDir();
     assert.equal((await check(dir.path)).exitCode, 1);
     using empty = tempDir();

@@ -1,4 +1,4 @@
-// A ruleset of nftables that somebody flushes: no process dies of it, and only a probe that is asked again can see it. The real
+// A flushed ruleset of nftables: no process dies of it, and only a repeated probe detects it. The real
 // agent, the real nft, in a network namespace of its own.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -23,11 +23,11 @@ table inet writ {
 `;
 
 interface Namespace extends Disposable {
-  /** A command in it. */
+  /** Runs a command in the namespace. */
   readonly inside: (...command: string[]) => [string, ...string[]];
 }
 
-/** @returns undefined where this user may make none */
+/** @returns undefined if this user cannot create a network namespace */
 async function networkNamespace(): Promise<Namespace | undefined> {
   const holder: ChildProcess = spawn('unshare', ['-n', 'sleep', '60'], { stdio: 'ignore' });
   const inside = (...command: string[]): [string, ...string[]] => [
@@ -47,8 +47,8 @@ async function networkNamespace(): Promise<Namespace | undefined> {
   return { inside, [Symbol.dispose]: () => void holder.kill() };
 }
 
-describe('real nftables with a probe that is asked again', options, () => {
-  it('is not well within one interval of a flush, and well again once it was notified', async (context) => {
+describe('real nftables with a repeated probe', options, () => {
+  it('is not confirmed within one interval of a flush, and confirmed again once it was notified', async (context) => {
     using apart = await networkNamespace();
     if (apart === undefined) return context.skip('no network namespace for this user');
     using dir = tempDir();

@@ -1,4 +1,4 @@
-// The signal driver against a real nginx: children that were replaced are the proof, children that stayed are none.
+// The signal driver with a real nginx: replaced children confirm a reload, remaining children do not.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -11,7 +11,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
-describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () => {
+describe('the real nginx, notified by a signal', needs('nginx', 'nginx-light'), () => {
   it('confirms by new children, and has no verdict on a policy that nginx refuses', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('nginx'));
@@ -20,7 +20,7 @@ describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () =
     const block = (listen: string): string =>
       `server { listen ${listen}; location / { include ${dir.join('policy.conf')}; } }`;
     await using nginx = await startNginx(dir.join('nginx'), block, { workers: 2 });
-    // Each time over a connection of its own: one that is kept ends with the child that has it.
+    // A new connection for each request, because a kept one ends with its child.
     const inUse = async (): Promise<string> => (await rawGet(nginx.url, '/')).body;
     const driver = signal.create(
       { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children' },
@@ -40,7 +40,7 @@ describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () =
     assert.equal(refusal.kind, 'unreachable');
     assert.match(refusal.text, /2 of its 2 children still serve as before/);
     assert.equal(await inUse(), 'two');
-    // Its user may say that this silence is a no; that of a master who is stopped never is.
+    // An operator can configure this silence as a refusal; the silence of a stopped master never is one.
     const strict = signal.create(
       { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children', onSilence: 'rollback' },
       driverContext(),
@@ -56,7 +56,7 @@ describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () =
     } finally {
       process.kill(pid, 'SIGCONT');
     }
-    // The master is the same process all along.
+    // The master stays the same process.
     assert.equal(await driver.identity?.(worker), before);
     assert.equal(await driver.liveness?.(worker), 'alive');
   });

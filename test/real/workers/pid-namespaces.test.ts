@@ -1,5 +1,5 @@
-// A daemon in a container writes the number that it has there into a file that this host sees, and a process of the host has
-// the same number (FC-13). In a pid namespace of its own, where the next number can be chosen and no other process takes it.
+// A daemon in a container writes its pid there into a file that this host can read, and a process of the host has
+// the same pid (FC-13). The test uses a pid namespace, in which it can choose the next pid and no other process takes it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -8,20 +8,20 @@ import { scriptArgv } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
-/** A process with a chosen pid needs a pid namespace of its own; the gate runs as root, so that it is never left out there. */
+/** A process with a chosen pid needs a pid namespace of its own. The gate runs as root, so that it never skips this test. */
 function needsNamespace(): { skip?: string } {
   return process.getuid?.() === 0 ? needs('unshare', 'util-linux') : { skip: 'only root makes namespaces' };
 }
 
 interface Scene {
-  /** What the container does before it writes the file. */
+  /** Shell of the container before it writes the file. */
   readonly container: string;
-  /** The path under which the container writes the file; `{dir}` is the folder on the host. */
+  /** The path of the file in the container; `{dir}` is the folder on the host. */
   readonly path: string;
   readonly program?: string;
 }
 
-interface Told {
+interface SignalResult {
   readonly isSameNumber: boolean;
   readonly kind: string;
   readonly code: string | null;
@@ -29,8 +29,8 @@ interface Told {
   readonly signals: readonly string[];
 }
 
-/** @returns what became of a signal, and what the process of the host got that has the number of the file */
-function signalScene(dir: string, { container, path, program }: Scene): Told {
+/** @returns the result of the notification, and the signals that the host process with the pid of the file got */
+function signalScene(dir: string, { container, path, program }: Scene): SignalResult {
   const script = `
     import { spawn } from 'node:child_process';
     import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ function signalScene(dir: string, { container, path, program }: Scene): Told {
     const waitFor = async (isDone) => {
       for (let tries = 0; tries < 400 && !isDone(); tries += 1) await new Promise((done) => setTimeout(done, 25));
     };
-    // The stranger has a number that the container reaches too.
+    // The other process has a pid that the container reaches too.
     let victim;
     for (let tries = 0; tries < 20 && victim?.pid !== 300; tries += 1) {
       await victim?.kill();
@@ -72,12 +72,12 @@ function signalScene(dir: string, { container, path, program }: Scene): Told {
   const flags = ['--pid', '--mount', '--mount-proc', '--fork', '--kill-child'];
   const run = spawnSync('unshare', [...flags, node, ...args], { encoding: 'utf8', timeout: 60_000 });
   assert.match(run.stdout, /^\{/, run.stderr);
-  return JSON.parse(run.stdout) as Told;
+  return JSON.parse(run.stdout) as SignalResult;
 }
 
 describe('a pid file that a daemon of another pid namespace wrote', () => {
   it(
-    'signals no process of the host that has the number which the daemon has there',
+    'signals no process of the host that has the pid of the daemon in the container',
     needsNamespace(),
     () => {
       using dir = tempDir();
@@ -92,24 +92,17 @@ describe('a pid file that a daemon of another pid namespace wrote', () => {
     },
   );
 
-  it(
-    'signals none where the container sees the file under another path, as in a volume',
-    needsNamespace(),
-    () => {
-      using dir = tempDir();
-      mkdirSync(dir.join('shared'));
-      mkdirSync(dir.join('root'));
-      const container = `mount --bind ${dir.join('shared')} ${dir.join('root')}; mount -t tmpfs none ${dir.join('shared')};`;
-      const scene = signalScene(dir.path, { container, path: '{dir}/root/pid' });
-      assert.deepEqual(
-        [scene.isSameNumber, scene.kind, scene.code],
-        [true, 'unreachable', 'PROCESS_UNKNOWN'],
-      );
-      assert.deepEqual(scene.signals, []);
-    },
-  );
+  it('signals none if the file has another path in the container, as in a volume', needsNamespace(), () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('shared'));
+    mkdirSync(dir.join('root'));
+    const container = `mount --bind ${dir.join('shared')} ${dir.join('root')}; mount -t tmpfs none ${dir.join('shared')};`;
+    const scene = signalScene(dir.path, { container, path: '{dir}/root/pid' });
+    assert.deepEqual([scene.isSameNumber, scene.kind, scene.code], [true, 'unreachable', 'PROCESS_UNKNOWN']);
+    assert.deepEqual(scene.signals, []);
+  });
 
-  it('signals the process of the host where `program` says that this is the one', needsNamespace(), () => {
+  it('signals the process of the host if `program` identifies it', needsNamespace(), () => {
     using dir = tempDir();
     mkdirSync(dir.join('shared'));
     const scene = signalScene(dir.path, { container: '', path: '{dir}/shared/pid', program: 'node' });

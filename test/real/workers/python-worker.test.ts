@@ -1,5 +1,5 @@
-// The protocol as another language speaks it: the sample worker in Python, fed by a real agent. What the exit code
-// says, what status says and what the worker says are the same.
+// The protocol in another language: the sample worker in Python, with a real agent. The exit code,
+// the status and the answers of the worker agree.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -21,7 +21,7 @@ function release(requestsPerMinute: number): Record<string, string> {
   return { 'limits.json': JSON.stringify({ requestsPerMinute }) };
 }
 
-/** What status says of the one worker: name, state, generation it confirmed. */
+/** @returns name, state and confirmed generation of the one worker, from the status */
 async function standing(writ: WholeSystem): Promise<readonly unknown[]> {
   const { workers } = (await writ.status()) as { workers: Record<string, unknown>[] };
   assert.equal(workers.length, 1, JSON.stringify(workers));
@@ -35,7 +35,7 @@ describe('the sample worker in Python', { ...options, ...longCase }, () => {
     assert.ok(lines.filter((line) => line.trim() !== '').length <= 30);
   });
 
-  it('takes what is good, refuses what is not, and comes back to an agent that was away', async (t) => {
+  it('accepts a good policy, refuses a bad one, and reconnects to a restarted agent', async (t) => {
     using dir = tempDir();
     await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });
     await using worker = startPythonWorker(`${writ.run}/workers/limits.sock`, 'python-1');
@@ -52,7 +52,7 @@ describe('the sample worker in Python', { ...options, ...longCase }, () => {
       assert.deepEqual(await standing(writ), ['python-1', 'confirmed', 1]);
     });
 
-    await t.test('refuses with its reason: the generation before is back, exit 5', async () => {
+    await t.test('refuses with its reason: the previous generation is restored, exit 5', async () => {
       const current = writ.current();
       await writ.publish(release(0));
       const pull = await writ.pull();
@@ -64,7 +64,7 @@ describe('the sample worker in Python', { ...options, ...longCase }, () => {
       assert.deepEqual(await standing(writ), ['python-1', 'confirmed', 1]);
     });
 
-    await t.test('is told what is active when the agent is back, and answers for it', async () => {
+    await t.test('is notified of the active generation when the agent is back, and answers', async () => {
       await writ.stopAgent();
       const before = worker.answers().length;
       await writ.startAgent();

@@ -1,4 +1,4 @@
-// The driver of supervisord against the real one: what it hides behind a success, the driver does not.
+// The driver of supervisord with the real one: the driver reports failures that supervisord reports as a success.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,8 +16,8 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
-describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...longCase }, () => {
-  it('hands a signal to each of two workers, restarts them one by one, and hides nothing', async () => {
+describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
+  it('signals each of two workers, restarts them one by one, and reports every failure', async () => {
     using dir = tempDir();
     await using real = await startSupervisord(dir.path);
     const options = { supervisord: real.socket, group: 'worker', signal: 'HUP' };
@@ -38,7 +38,7 @@ describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...lon
     assert.equal(real.lines(1).filter((line) => line.startsWith('started')).length, 1);
     assert.equal(await driver.liveness?.(first), 'alive');
 
-    // What cannot start under the new policy says no, and is dead; a signal does not reach it.
+    // A program that cannot start under the new policy refuses it, and is dead, so a signal does not reach it.
     writeFileSync(dir.join('broken'), '');
     assert.equal((await driver.restart?.(second, reset))?.kind, 'refused');
     assert.equal(await driver.liveness?.(second), 'dead');
@@ -48,7 +48,7 @@ describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...lon
     assert.deepEqual(await driver.members(), members);
   });
 
-  it('makes no stopped worker look like one that was told', async () => {
+  it('does not report a stopped worker as notified', async () => {
     using dir = tempDir();
     await using real = await startSupervisord(dir.path);
     const driver = supervisord.create(
@@ -96,7 +96,7 @@ describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...lon
     return { real, driver, test };
   }
 
-  it('keeps a FATAL worker critical behind a newer release, and names what starts it', async () => {
+  it('keeps a FATAL worker critical after a newer release, and names the command that starts it', async () => {
     using dir = tempDir();
     const { real, test } = await hostWithFatalWorker(dir.path, 'report');
     await using _ = real;
@@ -108,7 +108,7 @@ describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...lon
     assert.equal(judgeHostHealth(statusReport(test.host, report)).level, 'critical');
   });
 
-  it('has a FATAL worker started before its notification where onDead says so, and no stopped one', async () => {
+  it('starts a FATAL worker before its notification if onDead requires it, and no stopped one', async () => {
     using dir = tempDir();
     const { real, driver, test } = await hostWithFatalWorker(dir.path, 'restart');
     await using _ = real;
