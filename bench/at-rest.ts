@@ -1,4 +1,4 @@
-// What runs all the time: an agent and a server that nobody asks anything, the cost of a poll to the agent and to the server,
+// The cost of idle processes: an agent and a server without requests, the cost of a poll to the agent and to the server,
 // and beside the server nginx.
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -22,7 +22,7 @@ export interface Resting extends AsyncDisposable {
 
 const idleNode = 'setInterval(() => {}, 1e6)';
 
-/** Starts what is to rest: an agent with the policy active, a server, and a Node that does nothing. */
+/** Starts the idle processes: an agent with the policy active, a server, and a Node that does nothing. */
 export async function startResting(repository: Repository, home: string): Promise<Resting> {
   const server = await startWritServer(repository.repository);
   const config = configure(repository, server, home);
@@ -112,7 +112,7 @@ export async function serverPolls(
   nginx: Pick<StaticWeb, 'pid' | 'url'> | undefined,
   polls: number,
 ): Promise<readonly Figure[]> {
-  // Into a file, as that of nginx: a pipe costs whoever reads it.
+  // The log goes to a file, as that of nginx, because a pipe costs its reader time.
   await using server = await startWritServer(repository, [], { logFile: join(notes, 'polled-server.log') });
   const hosts = 16;
   const file = 'metadata/timestamp.json';

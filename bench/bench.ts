@@ -55,7 +55,7 @@ interface Result {
 /** What goes on running, for as long as it is to rest; meanwhile, what asks it. */
 async function measureRest(plan: Plan, restMinutes: number, work: string): Promise<readonly Figure[]> {
   const tree = join(work, 'tree');
-  say(`${plan.treeName}, and ${restMinutes} minutes of rest`);
+  logStep(`${plan.treeName}, and ${restMinutes} minutes of rest`);
   writePolicyTree(tree, plan.tree);
   const standing = await createStanding(join(work, 'standing'), tree);
   const asked = await statusCosts(standing, join(work, 'asked'), plan.rounds);
@@ -66,18 +66,18 @@ async function measureRest(plan: Plan, restMinutes: number, work: string): Promi
 
 /** As much as the plan wants. */
 async function measured(plan: Plan, work: string): Promise<Result | Pick<Result, 'figures'>> {
-  if (plan.only === 'fleet') return { figures: await fleetFigures(join(work, 'fleet'), plan.fleet, say) };
+  if (plan.only === 'fleet') return { figures: await fleetFigures(join(work, 'fleet'), plan.fleet, logStep) };
   if (plan.restMinutes !== undefined) return { figures: await measureRest(plan, plan.restMinutes, work) };
   return measure(plan, work);
 }
 
-function say(progress: string): void {
+function logStep(progress: string): void {
   process.stderr.write(`${progress}\n`);
 }
 
 async function measure(plan: Plan, work: string): Promise<Result> {
   const [first, second] = [join(work, 'first'), join(work, 'second')];
-  say(`${plan.treeName}: two versions`);
+  logStep(`${plan.treeName}: two versions`);
   writePolicyTree(first, plan.tree);
   cpSync(first, second, { recursive: true, preserveTimestamps: true });
   changeTwoFiles(second, plan.tree);
@@ -88,10 +88,10 @@ async function measure(plan: Plan, work: string): Promise<Result> {
   await using resting = await startResting(standing, join(work, 'resting'));
   const web = await webOrNone(join(work, 'web'), published);
   try {
-    // Without nginx nobody asks for it: who needs it is missing then.
+    // Without nginx there are no requests to it, and its subjects are missing.
     const place = { first, second, web: web as StaticWeb };
-    const comparison = await compare({ work, place, subjects, rounds: plan.rounds, say });
-    say('polls, and starts of the agent');
+    const comparison = await compare({ work, place, subjects, rounds: plan.rounds, logStep });
+    logStep('polls, and starts of the agent');
     const figures = [
       ...(await agentPoll(standing, join(work, 'polling'), plan.pollSeconds)),
       ...(await serverPolls(standing, web && { pid: web.pid, url: `${web.url}/standing/repo` }, plan.polls)),
@@ -99,8 +99,9 @@ async function measure(plan: Plan, work: string): Promise<Result> {
       ...(await restarts(standing, join(work, 'restarts'), plan.rounds)),
       ...resting.figures(),
     ];
-    const fleet = await fleetFigures(join(work, 'fleet'), plan.fleet, say);
-    const panels = plan.growth === 'measured' ? await measureGrowth(join(work, 'growth'), allSizes, say) : [];
+    const fleet = await fleetFigures(join(work, 'fleet'), plan.fleet, logStep);
+    const panels =
+      plan.growth === 'measured' ? await measureGrowth(join(work, 'growth'), allSizes, logStep) : [];
     return { comparison, figures, fleet, panels };
   } finally {
     await web?.[Symbol.asyncDispose]();
@@ -141,9 +142,9 @@ const measurement: Measurement = {
   atMs: Date.now(),
 };
 const work = mkdtempSync(join(tmpdir(), 'writ-bench-'));
-// PostgreSQL refuses to be root's, and its own user has to reach what is below.
+// PostgreSQL refuses to run as root, and its user needs access to the folders below.
 chmodSync(work, 0o711);
-// Ctrl-C reaches what was started too.
+// Ctrl-C also reaches the started programs.
 process.once('SIGINT', () => {
   rmSync(work, { recursive: true, force: true });
   process.exit(130);

@@ -18,7 +18,7 @@ export interface Absent {
 
 export interface Comparison {
   readonly rows: readonly Row[];
-  /** Who is missing, or failed. */
+  /** The subjects that are missing or failed. */
   readonly absent: readonly Absent[];
 }
 
@@ -26,10 +26,10 @@ export interface CompareOptions {
   /** Empty; it is left full. */
   readonly work: string;
   readonly place: Pick<Published, 'first' | 'second' | 'web'>;
-  /** The first one is what the others are compared with: it must not fail. */
+  /** The first subject is the reference of the comparison, so it must not fail. */
   readonly subjects: readonly Subject[];
   readonly rounds: number;
-  say(progress: string): void;
+  logStep(progress: string): void;
 }
 
 export function directoryName(subject: string): string {
@@ -58,7 +58,7 @@ interface Contest extends CompareOptions {
   readonly samples: Map<string, Sample[]>;
 }
 
-/** What a peer cannot do is a word below the table; what the first subject cannot do ends the benchmark. */
+/** A failure of a peer is a note below the table; a failure of the first subject ends the benchmark. */
 async function attempt(
   { absent, subjects }: Contest,
   subject: Subject,
@@ -78,7 +78,7 @@ async function enter(contest: Contest, subject: Subject): Promise<void> {
     contest.absent.push({ subject: subject.name, why: `not installed: ${packages.join(', ')}` });
     return;
   }
-  contest.say(`publish: ${subject.name}`);
+  contest.logStep(`publish: ${subject.name}`);
   const directory = join(contest.work, 'published', directoryName(subject.name));
   mkdirSync(directory, { recursive: true });
   await attempt(contest, subject, async () => {
@@ -87,15 +87,15 @@ async function enter(contest: Contest, subject: Subject): Promise<void> {
 }
 
 async function runTask(contest: Contest, task: Task): Promise<void> {
-  const { taking, absent, rounds, say } = contest;
+  const { taking, absent, rounds, logStep } = contest;
   // A figure of publishing is that of the first version alone.
   const turns = task === 'publish' ? 1 : rounds;
   if (task === 'update') {
-    say('publish the second version');
+    logStep('publish the second version');
     for (const { subject, ready } of taking) await attempt(contest, subject, () => ready.publishSecond());
   }
   for (let round = 1; round <= turns; round += 1) {
-    say(`${task}, round ${round} of ${turns}`);
+    logStep(`${task}, round ${round} of ${turns}`);
     for (const { subject, ready } of taking) {
       const act = ready.acts[task];
       if (act === undefined || absent.some((one) => one.subject === subject.name)) continue;

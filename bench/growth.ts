@@ -46,7 +46,7 @@ const linesPerFile = 137;
 export async function measureGrowth(
   work: string,
   sizes: GrowthSizes,
-  say: (progress: string) => void,
+  logStep: (progress: string) => void,
 ): Promise<readonly Panel[]> {
   const firstSyncs = async (
     name: string,
@@ -55,7 +55,7 @@ export async function measureGrowth(
   ): Promise<Grown[]> => {
     const grown: Grown[] = [];
     for (const x of of) {
-      say(`growth: ${x} ${name}`);
+      logStep(`growth: ${x} ${name}`);
       grown.push({ x, sample: await firstSyncOf(join(work, `${name}-${x}`), size(x)) });
     }
     return grown;
@@ -70,14 +70,14 @@ export async function measureGrowth(
     linesPerFile: 0,
     zoneLines: count * linesPerMegabyte,
   }));
-  say('growth: changed files');
+  logStep('growth: changed files');
   const changed = await updates(join(work, 'changed'), sizes);
   const bundles: Grown[] = [];
   for (const x of sizes.bundles) {
-    say(`growth: ${x} bundles`);
+    logStep(`growth: ${x} bundles`);
     bundles.push({ x, sample: await firstSyncOfBundles(join(work, `bundles-${x}`), x) });
   }
-  say('growth: hosts that poll');
+  logStep('growth: hosts that poll');
   const hosts = await measurePolls(join(work, 'hosts'), sizes);
   return [
     ...panelsOf('first sync, by files', files),

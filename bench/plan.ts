@@ -1,5 +1,5 @@
-// What a benchmark runs: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too; `--rest` no
-// comparison, but what is at rest for so many minutes; `--fleet` the fleet server alone.
+// The parts of a benchmark: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too.
+// `--rest` measures idle processes for this many minutes, without a comparison; `--fleet` the fleet server alone.
 import { parseArgs } from 'node:util';
 import type { FleetSize } from './fleet/fleet-figures.js';
 import { policy10k, policySmall, type TreeSize } from './policy-tree.js';
@@ -13,7 +13,7 @@ export interface Plan {
   readonly pollSeconds: number;
   /** That the servers answer in each round. */
   readonly polls: number;
-  /** Only what is at rest, for so long, and what `writ status` costs meanwhile; left out: the comparison. */
+  /** Measures only idle processes, for this time, and the cost of `writ status` meanwhile; by default the comparison. */
   readonly restMinutes: number | undefined;
   /** Of the fleet server's figures. */
   readonly fleet: FleetSize;

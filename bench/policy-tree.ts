@@ -1,5 +1,5 @@
 // The trees that benchmarks measure on, the same bytes in every run and on every machine: policy-small, policy-10k and its
-// second version, policy-huge, and those of the plot of growth. Owns the trees only; what is measured on them is the benchmarks'.
+// second version, policy-huge, and those of the plot of growth. Owns only the trees, not the measurements.
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 

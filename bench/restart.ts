@@ -12,7 +12,7 @@ import { startWritServer } from './web/writ-server.js';
 
 interface Start {
   readonly wallMs: number;
-  /** Of this process alone until then: what a busy machine does not change. */
+  /** The processor time of this process until then, which a busy machine does not change. */
   readonly cpuMs: number;
 }
 

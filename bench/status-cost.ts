@@ -1,5 +1,5 @@
-// What `writ status` costs on a host with two workers, which were notified and have answered: beside a running agent, with what the agent
-// spends on its answer, and without one. The workers are stand-ins that answer at once.
+// The cost of `writ status` on a host with two notified workers: beside a running agent, with the cost of its answer, and
+// without an agent. The workers are stand-ins that answer at once.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startWrit } from '../test/kit/cli/writ-process.js';
@@ -29,11 +29,11 @@ export async function statusCosts(
     const config = configure(repository, server, home, { workers: [group] });
     await outputOf([...writProgram, 'pull', '--config', config]);
     const status = async (): Promise<number> => {
-      const words = [...writProgram, 'status', '--json', '--config', config];
-      const { cpuMs = Number.NaN, stdout } = await measured(words, { notes: home });
+      const args = [...writProgram, 'status', '--json', '--config', config];
+      const { cpuMs = Number.NaN, stdout } = await measured(args, { notes: home });
       const { workers: seen } = JSON.parse(stdout) as { workers: readonly { state: string }[] };
-      const told = seen.filter(({ state }) => state === 'notified').length;
-      if (told !== workerCount) throw new Error(`${told} workers notified: ${stdout}`);
+      const notified = seen.filter(({ state }) => state === 'notified').length;
+      if (notified !== workerCount) throw new Error(`${notified} workers notified: ${stdout}`);
       return cpuMs;
     };
     const alone = await repeated(rounds, status);

@@ -1,5 +1,5 @@
-// What a fleet server carries, over real HTTP with real signatures, on each store that is here: reports a second, its processor and memory,
-// and the first screen with many hosts stored. The load comes from this process; its own share is a figure beside.
+// The capacity of a fleet server, over real HTTP with real signatures, on each available store: reports a second, its processor
+// and memory, and the first screen with many stored hosts. The load comes from this process, with its own share as a figure.
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -27,9 +27,9 @@ export interface FleetSize {
 
 const everyMs = 300_000;
 const connections = 512;
-const looks = 12;
+const requests = 12;
 /** Longer than a summary is kept. */
-const lookEveryMs = 1500;
+const requestEveryMs = 1500;
 
 /** Of what is stored, on the disk; closes the store. */
 async function bytesOf(store: FleetStore, location: string): Promise<number> {
@@ -50,16 +50,16 @@ async function bytesOf(store: FleetStore, location: string): Promise<number> {
 export async function fleetFigures(
   directory: string,
   size: FleetSize,
-  say: (progress: string) => void,
+  logStep: (progress: string) => void,
 ): Promise<readonly Figure[]> {
   mkdirSync(directory, { mode: 0o755 });
-  say(`a fleet of ${size.hosts} hosts, embedded`);
+  logStep(`a fleet of ${size.hosts} hosts, embedded`);
   const embedded = await figuresOn(
     { name: 'embedded', location: join(directory, 'store'), certificates: directory },
     size,
   );
   if (needsPostgres().skip !== undefined) return embedded;
-  say(`a fleet of ${size.hosts} hosts, PostgreSQL`);
+  logStep(`a fleet of ${size.hosts} hosts, PostgreSQL`);
   mkdirSync(join(directory, 'postgres'));
   await using postgres = await startPostgres(join(directory, 'postgres'));
   const location = await postgres.newDatabase();
@@ -80,13 +80,13 @@ async function figuresOn(
   { name, location, certificates, pid: database }: Place,
   size: FleetSize,
 ): Promise<readonly Figure[]> {
-  const { store, hosts, looked, token } = await filled(location, size);
+  const { store, hosts, watchedHost, token } = await filled(location, size);
   const storeBytes = await bytesOf(store, location);
   const fleet = { fleet: store.fleetId, hosts, rounds: size.rounds, database };
   const figures: Figure[] = [];
   {
     await using server = await serving(location);
-    const screen = { ...server, fleet: store.fleetId, token, host: looked };
+    const screen = { ...server, fleet: store.fleetId, token, host: watchedHost };
     figures.push(...(await screenFigures(`fleet, ${name}: first screen with ${size.hosts} hosts`, screen)));
     for (const [at, kind] of kinds.entries()) {
       const rate = await reportRate({ ...fleet, ...server, kind, begunRounds: at * size.rounds });
@@ -111,7 +111,7 @@ interface Serving extends AsyncDisposable {
 async function serving(location: string, tls?: TlsFiles): Promise<Serving> {
   const secured = tls === undefined ? [] : ['--tls-cert', tls.certFile, '--tls-key', tls.keyFile];
   const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0', ...secured];
-  // Its log into nothing: a pipe costs whoever reads it.
+  // Its log is discarded, because a pipe costs its reader time.
   const server = startWrit(serve, {}, { under: ['sh', '-c', 'exec "$@" 2>/dev/null', 'sh'] });
   const [, address = ''] = await server.waitForStdout(/LISTENING (\S+)/);
   return {
@@ -145,19 +145,19 @@ interface Screen {
   readonly pid: number;
   readonly fleet: string;
   readonly token: string;
-  /** It changes before each look, so that no earlier answer will do. */
+  /** A host changes before each request, so that no cached answer is valid. */
   readonly host: KeyedHost;
 }
 
-/** The longest is said beside the median: a summary that is kept for a while makes most looks short and some long. */
+/** Reports the longest beside the median, because a cached summary makes most requests short and some long. */
 async function screenFigures(name: string, screen: Screen): Promise<Figure[]> {
   const times: number[] = [];
   let cpuMs = 0;
-  for (let look = 0; look < looks; look++) {
-    const serial = 1000 + look;
+  for (let request = 0; request < requests; request++) {
+    const serial = 1000 + request;
     const load = { ...screen, hosts: [screen.host], rounds: 1, kind: 'changed reports' } as const;
     const requests = await requestsOf(
-      { ...load, database: undefined, begunRounds: look },
+      { ...load, database: undefined, begunRounds: request },
       screen.host,
       serial,
     );
@@ -168,7 +168,7 @@ async function screenFigures(name: string, screen: Screen): Promise<Figure[]> {
     times.push(performance.now() - atMs);
     cpuMs += cpuMsOf(screen.pid) - cpuBeforeMs;
     if (!answer.ok || !text.includes(String(serial))) throw new Error(`the first screen: ${answer.status}`);
-    await setTimeout(lookEveryMs);
+    await setTimeout(requestEveryMs);
   }
   const [first = Number.NaN, ...others] = times;
   const sorted = others.sort((a, b) => a - b);
@@ -178,9 +178,9 @@ async function screenFigures(name: string, screen: Screen): Promise<Figure[]> {
       value: sorted[Math.floor(sorted.length / 2)] ?? Number.NaN,
       unit: 'ms',
     },
-    { name: '- the longest look', value: sorted.at(-1) ?? Number.NaN, unit: 'ms' },
-    { name: '- the first look of all, after a start', value: first, unit: 'ms' },
-    { name: '- processor of the server, a look', value: cpuMs / looks, unit: 'ms' },
+    { name: '- the longest request', value: sorted.at(-1) ?? Number.NaN, unit: 'ms' },
+    { name: '- the first request of all, after a start', value: first, unit: 'ms' },
+    { name: '- processor of the server, a request', value: cpuMs / requests, unit: 'ms' },
   ];
 }
 
@@ -188,17 +188,17 @@ interface Filled {
   readonly store: FleetStore;
   readonly hosts: readonly KeyedHost[];
   /** One more, which sends no load. */
-  readonly looked: KeyedHost;
+  readonly watchedHost: KeyedHost;
   readonly token: string;
 }
 
 async function filled(location: string, { hosts: count, keyed }: FleetSize): Promise<Filled> {
   const nowMs = systemClock.nowMs();
   const store = await openFleetStore(location, { clock: systemClock, log: silentLog() });
-  const [looked, ...hosts] = await storeHosts(store, { hosts: count, keyed: keyed + 1, nowMs, everyMs });
-  if (looked === undefined) throw new Error('no host has a key');
+  const [watchedHost, ...hosts] = await storeHosts(store, { hosts: count, keyed: keyed + 1, nowMs, everyMs });
+  if (watchedHost === undefined) throw new Error('no host has a key');
   const { token } = await createToken(store.db, { kind: 'people', role: 'view' }, { who: 'bench', nowMs });
-  return { store, hosts, looked, token };
+  return { store, hosts, watchedHost, token };
 }
 
 interface Load {
@@ -242,7 +242,7 @@ async function reportRate(load: Load): Promise<Rate> {
   };
 }
 
-/** Each changed one has a release of its own; a keepalive says what the last of those said. */
+/** Each changed one has a release of its own; a keepalive repeats the last of them. */
 function requestsOf(
   { url, fleet, rounds, kind, begunRounds }: Load,
   host: KeyedHost,

@@ -1,5 +1,5 @@
-// A host as a fleet hears of it, in the size that hosts have: three bundles, one group of two workers, four labels. Its report is made by the
-// agent's own code from a status; what the numbers in it are is chosen by the caller.
+// A host as in its reports to a fleet, of the usual size: three bundles, one group of two workers, four labels. The code of the
+// agent makes its report from a status; the caller chooses the numbers in it.
 import { type HostIdentity, makeReport, type ReportFacts } from '../../src/agent/fleet/make-report.js';
 import type { FleetReport } from '../../src/core/fleet/report.js';
 import type { StatusReport } from '../../src/core/status/status.js';

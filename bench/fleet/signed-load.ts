@@ -1,5 +1,5 @@
 // Signed reports as hosts send them, made before they are sent so that signing is not a part of the measured time, and sent over connections
-// that are kept, each asking again when it was answered. From this process: what that costs is said beside what it asks for.
+// that are kept, each sends its next request after an answer. The cost of this process is reported beside the rates.
 import { sign } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -71,11 +71,11 @@ export async function sendAll(load: SignedLoad, byHost: readonly (readonly Buffe
 async function connected(url: URL): Promise<Socket> {
   const isTls = url.protocol === 'https:';
   const at = { port: Number(url.port), host: url.hostname };
-  // The certificate is the bench's own, and what a host does to judge it is not a part of what the server pays.
+  // The certificate is the bench's own, and its verification by a host does not load the server.
   const socket = isTls ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at);
   socket.setNoDelay().setEncoding('latin1');
   await once(socket, isTls ? 'secureConnect' : 'connect');
-  // Its 'close' after it ends the request that waits; when another one has failed, nobody listens any more.
+  // Its 'close' afterwards ends the waiting request; after another failure it has no listener.
   socket.on('error', () => undefined);
   return socket;
 }
@@ -90,17 +90,17 @@ function turns(byHost: readonly (readonly Buffer[])[], lane: number, lanes: numb
 function answered(socket: Socket, request: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = '';
-    const hear = (part: string): void => {
+    const receive = (part: string): void => {
       text += part;
       const head = text.indexOf('\r\n\r\n');
       if (head < 0) return;
       const length = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0);
       if (text.length < head + 4 + length) return;
-      socket.off('data', hear).off('close', cut);
+      socket.off('data', receive).off('close', cut);
       if (text.startsWith('HTTP/1.1 200')) resolve();
       else reject(new Error(text.slice(0, 600)));
     };
     const cut = (): void => reject(new Error('the server closed a connection'));
-    socket.on('data', hear).once('close', cut).write(request);
+    socket.on('data', receive).once('close', cut).write(request);
   });
 }

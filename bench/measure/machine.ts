@@ -1,4 +1,4 @@
-// On what was measured: what decides figures, and nothing that says whose machine it is.
+// The machine of the figures: the facts that affect them, and none that identify the machine.
 import { availableParallelism, loadavg, release, totalmem } from 'node:os';
 
 export interface Machine {
@@ -15,7 +15,7 @@ export function thisMachine(): Machine {
   return {
     cores: availableParallelism(),
     memoryBytes: totalmem(),
-    // Of the kernel the version alone; what comes after it may name who made it.
+    // Only the version of the kernel, because its suffix may name its builder.
     kernel: /^\d+\.\d+/.exec(release())?.[0] ?? 'unknown',
     node: process.version,
     load: loadavg()[0] ?? 0,

@@ -1,4 +1,4 @@
-// Runs a program to its end and says what it cost, by GNU time: what the kernel counted for it and for every process that
+// Runs a program to its end and reports its cost, by GNU time: the counts of the kernel for it and for every process that
 // it waited for. A child of Node itself would begin with Node's own memory as its peak; time's child begins with little.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-/** @throws Error with what the program said, when it does not end with 0 */
+/** @throws Error with the output of the program, when it does not exit with 0 */
 export async function measured(command: readonly string[], { notes, cwd }: RunOptions): Promise<Ran> {
   const cost = join(notes, 'cost');
   const begunMs = performance.now();
@@ -32,9 +32,9 @@ export async function measured(command: readonly string[], { notes, cwd }: RunOp
   return { wallMs, cpuMs: (user + system) * 1000, peakBytes: kilobytes * 1024, stdout };
 }
 
-/** As `sh -c`, for what only a line of the shell says; `$1` and on are the words. */
-export function shell(line: string, ...words: readonly string[]): readonly string[] {
-  return ['sh', '-ec', line, 'sh', ...words];
+/** Runs a shell line like `sh -c`; `$1` and on are the arguments. */
+export function shell(line: string, ...args: readonly string[]): readonly string[] {
+  return ['sh', '-ec', line, 'sh', ...args];
 }
 
 /** Runs what prepares a measurement, and is none. @returns stdout */
@@ -42,18 +42,18 @@ export function outputOf(command: readonly string[], cwd?: string): Promise<stri
   const [program = '', ...args] = command;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...(cwd ? { cwd } : {}) });
-    const said = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (text: string) => {
-        said[name] += text;
+        output[name] += text;
       });
     child.once('error', reject);
     child.once('close', (code) => {
-      if (code === 0) resolve(said.stdout);
+      if (code === 0) resolve(output.stdout);
       else
         reject(
           new Error(
-            `exit ${code}: ${(said.stderr || said.stdout).trim().slice(0, 2000)}\n${command.join(' ')}`,
+            `exit ${code}: ${(output.stderr || output.stdout).trim().slice(0, 2000)}\n${command.join(' ')}`,
           ),
         );
     });

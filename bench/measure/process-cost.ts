@@ -1,7 +1,7 @@
-// What a process that goes on running has cost so far, by /proc: exact where the kernel counts nanoseconds (schedstat).
+// The cost of a running process so far, by /proc: exact where the kernel counts nanoseconds (schedstat).
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Of the threads that live; one that has ended took its time with it. */
+/** The sum over running threads; the time of an ended thread is lost. */
 export function cpuMsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/task`)
     .map(
@@ -10,7 +10,7 @@ export function cpuMsOf(pid: number): number {
     .reduce((sum, ms) => sum + ms, 0);
 }
 
-/** Of a process and all that live below it. */
+/** The sum over a process and its running descendants. */
 export function cpuMsOfTree(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

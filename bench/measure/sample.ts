@@ -1,4 +1,4 @@
-// What one run of one thing cost. Members that nobody measured are left out.
+// The cost of one run of one subject. Members without a measurement are omitted.
 
 export interface Sample {
   readonly wallMs: number;

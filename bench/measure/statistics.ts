@@ -1,4 +1,4 @@
-// What several rounds say together. Pure.
+// Statistics of several rounds. Pure.
 
 export interface Summary {
   readonly rounds: number;

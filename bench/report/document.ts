@@ -1,4 +1,4 @@
-// Puts what was measured into docs/performance.md, between its markers, with the command and the machine. Pure.
+// Writes the figures into docs/performance.md, between its markers, with the command and the machine. Pure.
 import type { Machine } from '../measure/machine.js';
 import { bytes } from './format.js';
 
@@ -25,7 +25,7 @@ export interface Measurement {
   readonly atMs: number;
 }
 
-/** What a reader needs to believe figures, and to make them again. */
+/** The facts that a reader needs to verify the figures and to repeat the run. */
 export function describe({ command, tree, rounds, machine, atMs }: Measurement): string {
   const { cores, memoryBytes, kernel, node, load } = machine;
   const busy =

@@ -27,7 +27,7 @@ const received = {
   theirs: ({ receivedBytes }: Sample) => receivedBytes,
 };
 const cpu = { what: 'CPU', ours: ({ cpuMs }: Sample) => cpuMs, theirs: ({ cpuMs }: Sample) => cpuMs };
-/** What a process may take to start. */
+/** The longest start of a process. */
 const startMs = 400;
 const process = {
   what: 'the process without 0.4 s',
@@ -47,7 +47,7 @@ const goals: readonly Goal[] = [
   { task: 'update', peer: 'rsync', ...received, atMost: 0.05 },
 ];
 
-/** Only those whose peer was measured. */
+/** Only the goals with a measured peer. */
 export function drawGoals({ rows }: Comparison): string {
   const medianOf = (task: Task, name: string, of: Goal['ours']): number | undefined => {
     const samples = rows.find((row) => row.task === task && row.subject === name)?.samples ?? [];

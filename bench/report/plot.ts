@@ -23,7 +23,7 @@ export function drawPlot(panels: readonly Panel[]): string {
   const height = cell.height * Math.max(1, Math.ceil(drawn.length / columns));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="10">`,
-    // For who hears the picture and does not see it.
+    // The text for screen readers.
     '<title>How the cost grows: time and memory against size</title>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...drawn.map((panel, index) => drawPanel(panel, index)),

@@ -1,4 +1,4 @@
-// Who is to be woken when: a heap of numbered hosts by their time, which has room for millions.
+// The queue of wake times: a heap of numbered hosts by their time, for millions of hosts.
 
 export interface Wake {
   readonly atMs: number;
@@ -21,7 +21,7 @@ export class EventQueue {
     heap[at] = wake;
   }
 
-  /** @returns the first one, which is taken out; undefined where its time is behind `untilMs`, or nobody is there */
+  /** Removes the first host. @returns it; undefined if its time is after `untilMs`, or the queue is empty */
   pop(untilMs: number): Wake | undefined {
     const heap = this.#heap;
     const [first] = heap;

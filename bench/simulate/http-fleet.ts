@@ -29,13 +29,13 @@ export interface HttpFleetOptions {
 export interface HttpFleet {
   /** Reports that were stored before the outage, and after it. */
   readonly stored: readonly [before: number, after: number];
-  /** Tries in vain, by their code. */
+  /** Failed attempts, by their code. */
   readonly failed: Readonly<Record<string, number>>;
-  /** Hosts that were heard with what they had to report after the outage. */
+  /** Hosts that reported their change after the outage. */
   readonly healed: number;
 }
 
-interface Life {
+interface FleetRun {
   readonly config: FleetConfig;
   readonly stop: AbortSignal;
   /** Grows when there is something new to report. */
@@ -58,7 +58,7 @@ export async function runHttpFleet({ hosts, everyMs, intervals }: HttpFleetOptio
     everyMs,
     ...({ detail: 'codes', stay: 'lasting', claim: 'new' } as const),
   } as const;
-  const life: Life = {
+  const fleetRun: FleetRun = {
     config,
     stop: stop.signal,
     serial: 1,
@@ -71,20 +71,20 @@ export async function runHttpFleet({ hosts, everyMs, intervals }: HttpFleetOptio
     const store = join(directory, 'store');
     writeFileSync(config.tokenFile, await newToken(store));
     const first = await serve(store, listen);
-    const lives = Array.from({ length: hosts }, (_, number) =>
-      live(life, number, join(directory, `host-${number}`)),
+    const hostRuns = Array.from({ length: hosts }, (_, number) =>
+      runHost(fleetRun, number, join(directory, `host-${number}`)),
     );
     await setTimeout(intervals[0] * everyMs);
     await end(first);
-    life.serial++;
+    fleetRun.serial++;
     await setTimeout(intervals[1] * everyMs);
-    life.phase = 1;
+    fleetRun.phase = 1;
     const second = await serve(store, listen);
     await setTimeout(intervals[2] * everyMs);
     stop.abort();
-    await Promise.all(lives);
+    await Promise.all(hostRuns);
     await end(second);
-    return { stored: life.stored, failed: life.failed, healed: life.healed };
+    return { stored: fleetRun.stored, failed: fleetRun.failed, healed: fleetRun.healed };
   } finally {
     stop.abort();
     rmSync(directory, { recursive: true, force: true });
@@ -113,7 +113,7 @@ async function end(server: WritProcess): Promise<void> {
   await server.ended;
 }
 
-async function live(life: Life, number: number, directory: string): Promise<void> {
+async function runHost(fleetRun: FleetRun, number: number, directory: string): Promise<void> {
   mkdirSync(directory);
   const identity = identityOfSample(number);
   const { installId } = identity;
@@ -123,12 +123,12 @@ async function live(life: Life, number: number, directory: string): Promise<void
     installId: () => installId,
     random01: Math.random,
   });
-  let told = 0;
-  while (!life.stop.aborted) {
-    const waitMs = times.untilDue(life.config, told < life.serial);
-    // Looked at again soon: news come between.
-    if (waitMs > 0) await systemClock.sleep(Math.min(waitMs, 200), life.stop);
-    else told = await attempt(life, { number, state, times, told });
+  let reportedSerial = 0;
+  while (!fleetRun.stop.aborted) {
+    const waitMs = times.untilDue(fleetRun.config, reportedSerial < fleetRun.serial);
+    // Checked again soon, because a change may occur in between.
+    if (waitMs > 0) await systemClock.sleep(Math.min(waitMs, 200), fleetRun.stop);
+    else reportedSerial = await attempt(fleetRun, { number, state, times, reportedSerial });
   }
 }
 
@@ -136,12 +136,15 @@ interface Attempt {
   readonly number: number;
   readonly state: FleetHostState;
   readonly times: ReportTimes;
-  readonly told: number;
+  readonly reportedSerial: number;
 }
 
 /** @returns the serial that the server was sent */
-async function attempt(life: Life, { number, state, times, told }: Attempt): Promise<number> {
-  const { config, stop, serial } = life;
+async function attempt(
+  fleetRun: FleetRun,
+  { number, state, times, reportedSerial }: Attempt,
+): Promise<number> {
+  const { config, stop, serial } = fleetRun;
   times.began();
   try {
     const direct = { proxies: () => undefined, signal: stop };
@@ -150,14 +153,14 @@ async function attempt(life: Life, { number, state, times, told }: Attempt): Pro
       sampleReport({ number, atMs: systemClock.nowMs(), everyMs: config.everyMs, serial }),
     );
     times.stored(config, everyMs);
-    life.stored[life.phase]++;
-    if (told < serial && serial > 1) life.healed++;
+    fleetRun.stored[fleetRun.phase]++;
+    if (reportedSerial < serial && serial > 1) fleetRun.healed++;
     return serial;
   } catch (error) {
-    if (stop.aborted) return told;
+    if (stop.aborted) return reportedSerial;
     const { code, facts } = toWritError(error);
-    life.failed[code] = (life.failed[code] ?? 0) + 1;
+    fleetRun.failed[code] = (fleetRun.failed[code] ?? 0) + 1;
     times.failed(config, 'failed', facts['retryAfterMs']);
-    return told;
+    return reportedSerial;
   }
 }

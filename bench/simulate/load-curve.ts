@@ -1,4 +1,4 @@
-// Requests of a whole fleet by the second, and what is said of them: the mean and the peak of a time, and whether it was a herd. Pure.
+// Requests of a whole fleet by the second, and their statistics: the mean, the peak, and whether a period was a herd. Pure.
 
 export class LoadCurve {
   readonly #bySecond: Uint32Array;
@@ -39,7 +39,7 @@ export interface Load {
 }
 
 const windowSeconds = 10;
-/** A release, and the one quick retry of who finds the server gone, each double what comes; both at once is as much as may be. */
+/** A release, and the one quick retry of a host without a server, each double what comes; both at once is as much as may be. */
 const timesSteady = 3;
 
 /** Hosts that come together: more in ten seconds than the days before let expect, chance left out. */

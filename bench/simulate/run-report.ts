@@ -1,4 +1,4 @@
-// What a simulated fleet has shown, in numbers and as a table: each time of it, and the herds that were seen. Pure.
+// The results of a simulated fleet, in numbers and as a table: each period, and the observed herds. Pure.
 import { alignTable } from '../report/table.js';
 import { isHerd, type Load } from './load-curve.js';
 import type { VirtualFleet, VirtualFleetOptions } from './virtual-fleet.js';
@@ -11,7 +11,7 @@ export interface SimulatedRun {
   readonly reportBytes: number;
   readonly turnedAway: number;
   readonly grantedMs: number;
-  /** Left out where somebody was not heard again. */
+  /** Omitted if a host did not report again. */
   readonly healedMs?: number;
 }
 
@@ -49,7 +49,7 @@ export function summarize(
   };
 }
 
-/** A fleet without turns is a herd from the first second on: its mean alone says what should have come. */
+/** A fleet without turns is a herd from the first second on: only its mean shows the expected load. */
 function expected(calm: Load, { hosts, everyMs }: VirtualFleetOptions): Load {
   return { ...calm, perSecond: Math.min(calm.perSecond, (hosts * 1000) / everyMs) };
 }
@@ -71,8 +71,8 @@ export function drawRun({
   ]);
   const healed =
     healedMs === undefined
-      ? 'not all were heard again'
-      : `all were heard ${(healedMs / 1000).toFixed(0)} s after it`;
+      ? 'not all reported again'
+      : `all reported ${(healedMs / 1000).toFixed(0)} s after it`;
   return [
     `${options.hosts} hosts, a report each ${options.everyMs / 1000} s, seed ${options.seed}, fault: ${options.fault}`,
     alignTable([head, ...rows]),

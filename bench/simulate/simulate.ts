@@ -1,6 +1,6 @@
-// `npm run simulate -- --hosts 100000`: what a fleet asks of its server in virtual time, on a normal day, in an outage of a day and after it,
-// by the schedule and the retries that hosts run. The same for the same seed. Exit 1 where hosts come as a herd.
-// `--http`: a few of them in real time over real HTTP (`--hosts 50 --every 10`), exit 1 where one is not heard again.
+// `npm run simulate -- --hosts 100000`: the load of a fleet on its server in virtual time, on a normal day, and in and after an
+// outage of a day, by the schedule and the retries of hosts. Deterministic for a seed. Exit 1 if hosts send as a herd.
+// `--http`: a few of them in real time over real HTTP (`--hosts 50 --every 10`), exit 1 if a host does not report again.
 import { parseArgs } from 'node:util';
 import { sampleReport } from '../fleet/sample-host.js';
 import { runHttpFleet } from './http-fleet.js';
@@ -62,7 +62,7 @@ function simulate(options: VirtualFleetOptions, output: Asked['output']): boolea
   return run.herds.length > 0;
 }
 
-/** @returns whether somebody was not heard again */
+/** @returns whether a host did not report again */
 async function play({ hosts, everyMs }: VirtualFleetOptions): Promise<boolean> {
   const run = await runHttpFleet({ hosts, everyMs, intervals: [3, 2, 7] });
   process.stdout.write(`${JSON.stringify(run)}\n`);

@@ -1,5 +1,5 @@
-// A fleet in virtual time: each host runs the agent's own schedule and retries (ReportTimes) and its own reading of answers, against a server
-// of which only the answers are real: it takes a report, says 503, or is not there. No network, no disk, and the same for the same seed.
+// A fleet in virtual time: each host runs the schedule, the retries (ReportTimes) and the answer parser of the agent. Only the
+// answers of the server are real: it accepts a report, answers 503, or is unreachable. No network, no disk, one result per seed.
 import { clampIntervalMs, judgeReply, readReportAnswer } from '../../src/agent/fleet/fleet-answers.js';
 import { ReportTimes } from '../../src/agent/fleet/report-times.js';
 import type { FleetConfig } from '../../src/core/config/config.js';
@@ -19,7 +19,7 @@ export type Fault = 'none' | 'one phase' | 'impatient';
 export interface FleetTimes {
   /** All is well, with a release in its middle. */
   readonly steadyMs: number;
-  /** Nobody answers; each host has news to report in the meantime. */
+  /** The server does not answer; each host has a change to report in the meantime. */
   readonly outageMs: number;
   readonly afterMs: number;
 }
@@ -43,7 +43,7 @@ export interface VirtualFleet {
   readonly changed: LoadCurve;
   /** Answered 503. */
   readonly turnedAway: number;
-  /** From the end of the outage until the last host was heard with what it had to report; undefined where one was not. */
+  /** From the end of the outage until the last host reported its change; undefined if one did not. */
   readonly healedMs: number | undefined;
   /** As it was granted last, in the mean. */
   readonly grantedMs: number;
@@ -55,7 +55,7 @@ interface VirtualHost {
   /** An older wake of it is no more. */
   wakeAtMs: number;
   learnsAtMs: number;
-  hasNews: boolean;
+  hasChange: boolean;
 }
 
 const pollEveryMs = 300_000;
@@ -140,7 +140,7 @@ class Simulation {
     // Reported before the beginning, at its own phase: a fleet that has been running.
     times.stored(this.#config, everyMs);
     const pollPhaseMs = phaseMs(installId, pollEveryMs);
-    return { times, pollPhaseMs, wakeAtMs: 0, learnsAtMs: Number.POSITIVE_INFINITY, hasNews: false };
+    return { times, pollPhaseMs, wakeAtMs: 0, learnsAtMs: Number.POSITIVE_INFINITY, hasChange: false };
   }
 
   /** Each host has taken it, or refused it, after its own next poll. */
@@ -158,12 +158,13 @@ class Simulation {
     if (host === undefined) return;
     if (atMs === host.learnsAtMs) {
       host.learnsAtMs = Number.POSITIVE_INFINITY;
-      if (!host.hasNews) this.#untold++;
-      host.hasNews = true;
+      if (!host.hasChange) this.#untold++;
+      host.hasChange = true;
     } else if (atMs !== host.wakeAtMs) return;
-    if (host.times.untilDue(this.#config, host.hasNews) <= 0 || this.#isImpatient(host)) this.#attempt(host);
+    if (host.times.untilDue(this.#config, host.hasChange) <= 0 || this.#isImpatient(host))
+      this.#attempt(host);
     const isHasty = this.#options.fault === 'impatient' && host.times.failures() > 0;
-    const dueMs = host.times.untilDue(this.#config, host.hasNews);
+    const dueMs = host.times.untilDue(this.#config, host.hasChange);
     this.#wake(number, Math.max(1, isHasty ? Math.min(dueMs, impatientMs) : dueMs));
   }
 
@@ -179,7 +180,7 @@ class Simulation {
   }
 
   #attempt(host: VirtualHost): void {
-    const { times, hasNews } = host;
+    const { times, hasChange } = host;
     times.began();
     this.#asked.note(this.#nowMs);
     try {
@@ -190,9 +191,9 @@ class Simulation {
       times.failed(this.#config, 'failed', error.facts['retryAfterMs']);
       return;
     }
-    if (!hasNews) return;
+    if (!hasChange) return;
     this.#changed.note(this.#nowMs);
-    host.hasNews = false;
+    host.hasChange = false;
     this.#untold--;
     this.#healedAtMs = this.#nowMs;
   }

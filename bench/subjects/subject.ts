@@ -1,4 +1,4 @@
-// What is compared: who, what it does in each task, and what it needs to be installed. Types only, and the names of tasks.
+// A subject of the comparison: its work in each task, and the programs that it needs. Types only, and the names of tasks.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Sample } from '../measure/sample.js';
@@ -16,7 +16,7 @@ export interface Need {
 export interface Published {
   /** Of this subject alone, empty. */
   readonly directory: string;
-  /** Directories of the two versions; nobody changes them. */
+  /** Directories of the two versions, which stay unchanged. */
   readonly first: string;
   readonly second: string;
   /** Serves `directory` of every subject below its name. */
@@ -35,7 +35,7 @@ export interface Ready extends AsyncDisposable {
 export interface Subject {
   readonly name: string;
   readonly needs: readonly Need[];
-  /** What a reader has to know to compare. */
+  /** The facts that a reader needs to compare. */
   readonly note: string;
   /** Publishes the first version. */
   setUp(place: Published): Promise<Ready>;

@@ -40,7 +40,7 @@ function player(name: string, notes: string[], { needs = [], fails }: Played = {
 
 function run(dir: TempDir, subjects: readonly Subject[], rounds = 2) {
   const place = { first: dir.join('1'), second: dir.join('2'), web: undefined as unknown as StaticWeb };
-  return compare({ work: dir.path, place, subjects, rounds, say: () => undefined });
+  return compare({ work: dir.path, place, subjects, rounds, logStep: () => undefined });
 }
 
 describe('a comparison', () => {
