@@ -1,6 +1,6 @@
-// Makes the program that is shipped and that every test starts: what tsc has compiled, with the joined packages, in one
-// file for what belongs to the same commands. Beside each lies its map, beside all of them the licenses of what is in them.
-// Decides nothing: what the units of tests load of dist/src is what is in it.
+// Makes the shipped program, which every test starts: the output of tsc and the joined packages, in one
+// file for the code of the same commands. Each file has its map, and all of them have one file with their licenses.
+// Decides nothing: the program has the same code that unit tests load from dist/src.
 import {
   chmodSync,
   copyFileSync,
@@ -21,7 +21,7 @@ const entryPoints = [
   'sdk/policy-reader.js',
 ];
 
-/** What is read from beside its reader, in dist/src and in the program alike. */
+/** Files that code reads from its own folder, in dist/src and in the program alike. */
 const assets = ['fleet/page/page.css', 'fleet/page/live.js', 'fleet/page/icon.svg'];
 
 /** @param {string} root of a checkout that tsc has compiled, with its packages joined */
@@ -43,7 +43,7 @@ export async function bundleProgram(root) {
     target: 'node20.19',
     packages: 'external',
     plugins: [foldIn(root, imports)],
-    // Names stay, and lines stay short: a stack trace says something without a map too.
+    // Names stay, and lines stay short, so that a stack trace is useful without a map.
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 160,
@@ -57,7 +57,7 @@ export async function bundleProgram(root) {
     copyFileSync(join(root, 'src', path), join(folder, basename(path)));
   }
   writeFileSync(join(folder, 'LICENSES.txt'), licensesOf(root, folder));
-  // esbuild writes 0644, and `npx writ` would say "Permission denied" after every build.
+  // esbuild writes 0644, and `npx writ` would fail with "Permission denied" after every build.
   chmodSync(join(folder, 'main.js'), 0o755);
 }
 
@@ -68,7 +68,7 @@ function foldIn(root, imports) {
   return { name: 'fold-in', setup };
 }
 
-/** Of whatever package the maps say that something of it is in a file. */
+/** Each package that a map names as a source of a file. */
 function licensesOf(root, folder) {
   const maps = readdirSync(folder).filter((name) => name.endsWith('.map'));
   const sources = maps.flatMap((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')).sources);
@@ -82,6 +82,6 @@ function licensesOf(root, folder) {
 function licenseOf(directory) {
   const { name, version } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
   const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
-  if (file === undefined) throw new Error(`${name} says nothing of its license`);
+  if (file === undefined) throw new Error(`${name} has no license file`);
   return `${name} ${version}\n\n${readFileSync(join(directory, file), 'utf8')}`;
 }

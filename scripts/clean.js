@@ -1,4 +1,4 @@
-// Removes the compiled output, so that a deleted source file cannot live on in dist/.
+// Removes the compiled output, so that no output of a deleted source file remains in dist/.
 import { rmSync } from 'node:fs';
 
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true });

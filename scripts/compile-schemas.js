@@ -1,6 +1,6 @@
-// Makes the validators of our own JSON Schemas, by ajv, as a module beside the compiled source that imports it
+// Makes the validators of the JSON Schemas of Writ, by ajv, as a module beside the compiled source that imports it
 // (src/core/schema). Importing ajv and compiling at run time took a third of what `writ status` takes.
-// Runs behind tsc, on its output; a schema that this list leaves out is compiled when it is asked for.
+// Runs after tsc, on its output. A schema that is not in this list is compiled at its first use.
 import { writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import standalone from 'ajv/dist/standalone/index.js';
@@ -8,7 +8,7 @@ import standalone from 'ajv/dist/standalone/index.js';
 const compiled = (path) => new URL(`../dist/src/${path}`, import.meta.url);
 const made = compiled('core/schema/compiled-schemas.js');
 
-// What is loaded here imports what is made here: for now there is nothing in it.
+// The imported module itself imports the generated file, so an empty one must exist first.
 writeFileSync(made, 'export const validators = {};\n');
 const { schemaKey, schemaOptions } = await import(compiled('core/schema/own-schemas.js'));
 const schemas = Object.fromEntries((await ownSchemas()).map((schema) => [schemaKey(schema), schema]));

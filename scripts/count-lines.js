@@ -1,4 +1,4 @@
-// Counts the lines of src that are neither blank nor comment, room by room: the measure of how much there is to read.
+// Counts the lines of src that are neither blank nor comment, for each module, as a measure of its size.
 // Changes nothing. `npm run lines`, or `npm run lines -- FOLDER` for another checkout's src.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,10 +7,10 @@ const root = process.argv[2] ?? 'src';
 const counts = new Map();
 for (const name of readdirSync(root, { recursive: true }).filter((one) => /\.tsx?$/.test(one))) {
   const lines = countLines(readFileSync(join(root, name), 'utf8'));
-  const room = dirname(name);
-  counts.set(room, (counts.get(room) ?? 0) + lines);
+  const module = dirname(name);
+  counts.set(module, (counts.get(module) ?? 0) + lines);
 }
-for (const [room, lines] of [...counts].sort()) console.log(`${String(lines).padStart(6)}  ${room}`);
+for (const [module, lines] of [...counts].sort()) console.log(`${String(lines).padStart(6)}  ${module}`);
 console.log(`${String([...counts.values()].reduce((a, b) => a + b, 0)).padStart(6)}  in all`);
 
 /** Every comment of ours begins its line, or ends one that has code. */

@@ -1,7 +1,7 @@
-// `npm run coverage [-- PART...]`: which lines of src the tests run, of each room and together. Counted are the processes of the tests, which
-// load dist/src, and the processes of Writ that they start, whose bundle is read through its maps; not those that a test gives an
-// environment without NODE_V8_COVERAGE, as hooks have, or that are killed: V8 writes what it counted when a process ends.
-// Arguments go to scripts/run-tests.js; without any all tests run, and less than the least is a failure.
+// `npm run coverage [-- PART...]`: the lines of src that the tests run, of each module and in all. It counts the test processes,
+// which load dist/src, and the processes of Writ that they start, by the maps of the bundle. It does not count processes with an
+// environment without NODE_V8_COVERAGE, as that of hooks, or killed ones, because V8 writes its counts when a process exits.
+// Arguments go to scripts/run-tests.js. Without arguments all tests run, and coverage below the minimum is a failure.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -20,9 +20,10 @@ const { status } = spawnSync(process.execPath, [c8, process.execPath, ...tests],
 const whole = JSON.parse(readFileSync(join(root, 'coverage/coverage-final.json'), 'utf8'));
 const files = Object.entries(whole)
   .map(([path, found]) => ({ path: relative(root, path), counts: countsOf(found) }))
-  // What is folded into the bundle of packages is not ours.
+  // Code of joined packages is not code of Writ.
   .filter(({ path }) => path.startsWith('src/'));
-for (const [room, counts] of roomsOf(files)) console.log(`${percent(counts.lines).padStart(6)} %  ${room}`);
+for (const [module, counts] of modulesOf(files))
+  console.log(`${percent(counts.lines).padStart(6)} %  ${module}`);
 const total = sum(files.map(({ counts }) => counts));
 for (const kind of Object.keys(leastPercent))
   console.log(`${percent(total[kind]).padStart(6)} % of ${kind} (${total[kind].ran} of ${total[kind].all})`);
@@ -46,11 +47,11 @@ function countOf(all) {
   return { all: keys.size, ran: new Set(all.filter(([, hits]) => hits > 0).map(([key]) => key)).size };
 }
 
-function roomsOf(all) {
+function modulesOf(all) {
   const folders = [...new Set(all.map(({ path }) => dirname(path)))].sort();
-  return folders.map((room) => {
-    const own = all.filter(({ path }) => dirname(path) === room);
-    return [room, sum(own.map(({ counts }) => counts))];
+  return folders.map((module) => {
+    const own = all.filter(({ path }) => dirname(path) === module);
+    return [module, sum(own.map(({ counts }) => counts))];
   });
 }
 

@@ -1,5 +1,5 @@
-// Joins what Writ uses of some packages into one file each, with a map beside it: a start reads one file in place of a hundred,
-// and nothing that nobody calls. scripts/bundle-program.js folds them into the program.
+// Joins the used parts of some packages into one file each, with a map beside it: a start reads one file instead of a hundred,
+// and no unused code. scripts/bundle-program.js adds them to the program.
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';

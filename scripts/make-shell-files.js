@@ -1,5 +1,5 @@
-// Makes the man pages and the completion of bash, zsh and fish of the one table of commands, after a build: into dist/share, or the
-// directory that is given. Writes files only; what a command is, its own module says.
+// Makes the man pages and the completion of bash, zsh and fish from the table of commands, after a build: in dist/share, or the
+// given directory. Writes files only; the module of each command describes it.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -3,7 +3,7 @@
 // a stream still has.
 import { appendFileSync } from 'node:fs';
 
-/** What Node 20 says of the cases that a name pattern leaves out; newer ones do not mention them. */
+/** The message of Node 20 for cases that a name pattern excludes; newer versions do not report them. */
 const leftOut = 'test name does not match pattern';
 
 // biome-ignore lint/correctness/useYield: a reporter is a generator, and this one has nothing for stdout

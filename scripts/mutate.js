@@ -1,5 +1,5 @@
 // Shows that the tests can fail: makes each change of test/mutations, one at a time, and runs the test case that
-// is to notice it. Works in scratch copies of the work tree, never in the work tree itself, and removes them.
+// must detect it. Works in scratch copies of the work tree, never in the work tree itself, and removes them.
 // Arguments: ids of entries; `--sample N` takes N of them, evenly spread, others with each commit; `--part 3/6` the third of six
 // parts; `--jobs N`.
 // Ends with 1 when a change survived its test, or an entry is broken: it does not apply, its test does not pass
@@ -75,7 +75,7 @@ async function tryAll(wanted, jobs) {
   const groups = tests.map((test) => wanted.filter((one) => one.test === test));
   groups.sort((a, b) => b.length - a.length);
   const done = [];
-  const note = (result) => say(done.push(result), wanted.length, result);
+  const note = (result) => printResult(done.push(result), wanted.length, result);
   const copies = makeCopies(Math.min(jobs, groups.length));
   await Promise.all(
     copies.map(async (root) => {
@@ -102,7 +102,7 @@ function makeCopies(count) {
   return [first, ...others];
 }
 
-/** @returns what tsc says; an error of types never ends a run, as none is looked for */
+/** @returns the output of tsc; a type error never ends a run, because types are not checked */
 function compile(root, config) {
   const tsc = join(projectRoot, 'node_modules/.bin/tsc');
   return spawnSync(tsc, ['-p', config, '--noCheck'], { cwd: root, encoding: 'utf8' }).stdout.trim();
@@ -119,7 +119,7 @@ async function tryGroup(root, group, note) {
   }
 }
 
-/** Why a whole suite is skipped is said only where no name is asked for. */
+/** Runs the unchanged test. node reports the reason of a skipped suite only without a name pattern. */
 async function runUnchanged(root, test, names) {
   const run = await runCases(root, test, names);
   const hasRun = (name) => run.cases.some((one) => one.name.includes(name));
@@ -144,8 +144,8 @@ async function tryEntry(root, entry) {
       files: [file],
     };
     fs.writeFileSync(join(root, 'tsconfig.mutant.json'), JSON.stringify(mutant));
-    const said = compile(root, 'tsconfig.mutant.json');
-    if (said !== '') return broken(`it does not compile: ${said}`);
+    const output = compile(root, 'tsconfig.mutant.json');
+    if (output !== '') return broken(`it does not compile: ${output}`);
     if (fs.readFileSync(compiled, 'utf8') === code) return broken('it changes nothing');
     return verdictOn(await runCases(root, test, [name]), name);
   } finally {
@@ -156,7 +156,7 @@ async function tryEntry(root, entry) {
 
 /** Runs the cases of these names alone, in a process group that ends with the run. */
 async function runCases(root, test, names) {
-  // What a test starts is the bundle: of what dist/src is now.
+  // Tests start the bundle, so it is made from the present dist/src.
   await bundleProgram(root);
   const events = join(root, 'events.ndjson');
   const pattern = names.map((name) => `--test-name-pattern=${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`);
@@ -174,9 +174,9 @@ async function runCases(root, test, names) {
   const stdio = ['ignore', 'ignore', 'pipe'];
   const child = spawn(process.execPath, argv, { cwd: root, env, stdio, detached: true });
   children.add(child);
-  let said = '';
+  let output = '';
   child.stderr.on('data', (chunk) => {
-    said = `${said}${chunk}`.slice(-4000);
+    output = `${output}${chunk}`.slice(-4000);
   });
   let isLate = false;
   const timer = setTimeout(() => {
@@ -191,7 +191,7 @@ async function runCases(root, test, names) {
   const cases = lines.filter((line) => line !== '').map((line) => JSON.parse(line));
   return {
     cases,
-    end: isLate ? `ended after ${runTimeoutMs / 1000} s` : (/^\S*Error.*$/m.exec(said)?.[0] ?? ''),
+    end: isLate ? `ended after ${runTimeoutMs / 1000} s` : (/^\S*Error.*$/m.exec(output)?.[0] ?? ''),
   };
 }
 
@@ -211,7 +211,7 @@ function broken(text) {
   return { kind: 'broken', text };
 }
 
-function say(count, total, { entry, kind, text = '' }) {
+function printResult(count, total, { entry, kind, text = '' }) {
   const shown = { killed: 'killed', survived: 'SURVIVED', broken: 'BROKEN', skipped: 'not run' }[kind];
   const place = `[${String(count).padStart(String(total).length)}/${total}]`;
   console.log(

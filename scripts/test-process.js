@@ -1,6 +1,6 @@
-// Runs the compiled test files of one process and says how each of them ended. Owns the process: its deadline, its
-// group, which ends with it, and what it printed. When one that files share dies or hangs, each of them runs again
-// alone, so that the one is named and the others have their results.
+// Runs the compiled test files of one process and reports the result of each. Owns the process: its deadline, its
+// group, which ends with it, and its output. When a shared process dies or hangs, each of its files runs again
+// alone, so that the faulty file is named and the others have their results.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -46,7 +46,7 @@ const running = new Set();
 /**
  * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, hasHeapLimit: boolean, caseText?: string }} unit
  * files that share a process, by their whole paths; how long each may take alone; whether their temporary files may be in
- * memory; whether the heap of the process is bounded; what the names of the cases must have in them
+ * memory; whether the heap of the process is bounded; the text that names of cases must contain
  * @returns for each file its result: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
 export async function runUnit(unit) {
@@ -84,7 +84,7 @@ function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
 
 async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, caseText }) {
   const scratch = mkdtempSync(join(isInMemory && hasMemory() ? memoryPath : tmpdir(), 'writ-tests-'));
-  // Tests start programs as another user, who reads what is here.
+  // Tests start programs as another user, which reads these files.
   chmodSync(scratch, 0o755);
   const eventsPath = join(scratch, 'events.ndjson');
   writeFileSync(eventsPath, '');
@@ -134,7 +134,7 @@ function troubleOf({ end, events, hasEnded }) {
   return undefined;
 }
 
-/** So that whoever reads of a process that hung knows where to look: at what comes behind this case. */
+/** @returns the last case of a process that hung: the fault is in the code after this case */
 function nameOf(event) {
   return event?.path === undefined ? 'none' : `${event.file}: ${event.path.join(' > ')}`;
 }
@@ -150,7 +150,7 @@ function linesOf(path) {
 }
 
 function waitFor(argv, env, limits) {
-  // A group of its own: what a test has started and left behind ends with it.
+  // A group of its own, so that processes that a test has left end with it.
   const stdio = ['ignore', 'pipe', 'pipe'];
   // Tests name files of the checkout by their paths in it, wherever the runner was started.
   const child = spawn(process.execPath, argv, { cwd: projectRoot, env, stdio, detached: true });
@@ -187,8 +187,8 @@ function waitFor(argv, env, limits) {
 }
 
 /**
- * A file has its deadline; of those that share a process nobody knows which one takes the time, but no case of any of
- * them may take the whole.
+ * Each file has a deadline. For files that share a process the slow one is unknown, but no case of any of
+ * them may use the whole deadline.
  */
 function watchProgress(eventsPath, { timeoutMs, files }) {
   const startedMs = performance.now();

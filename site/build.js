@@ -1,6 +1,6 @@
-// `npm run docs:site [-- DIRECTORY]`: static pages of docs/, README and their kin, into dist/site. Needs the built program, whose help
-// and error codes are pages too, and no network. A link or an anchor that leads nowhere fails it, and so does a page without a
-// place in the sidebar; nothing is written then. Two builds of one checkout have the same bytes.
+// `npm run docs:site [-- DIRECTORY]`: static pages of docs/, README and similar files, into dist/site. Needs the built program,
+// because its help and error codes are pages too. Needs no network. A link or an anchor without a target fails the build, and so
+// does a page without a place in the sidebar; nothing is written then. Two builds of one checkout have the same bytes.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
@@ -50,7 +50,7 @@ export async function buildSite(bend = (_source, text) => text) {
   return { files, problems };
 }
 
-/** As the sidebar says, or the heading of the page. */
+/** The title in the sidebar, or the heading of the page. */
 function nameOf(source, href) {
   const target = whatIsAt(targetOf(source, href.split('#')[0]));
   if (!target?.endsWith('.md')) return undefined;
@@ -162,7 +162,7 @@ function addAssets(files, pages) {
     files.set(`assets/${name}`, readFileSync(join(import.meta.dirname, 'assets', name)));
 }
 
-/** Writes them all in place of what was there. */
+/** Writes all pages, and removes all other files. */
 export function writeSite(files, directory) {
   rmSync(directory, { recursive: true, force: true });
   for (const [path, bytes] of files) {

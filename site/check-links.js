@@ -1,10 +1,10 @@
-// Looks at the built site as a browser would: every link leads to a file of it and to an anchor that is there, no two anchors of a
-// page are the same, and no page asks another server for anything. Pure: files in, sentences out.
+// Checks the built site: every link leads to one of its files and to an existing anchor, no two anchors of a
+// page are the same, and no page sends a request to another server. Pure: files in, sentences out.
 import { posix } from 'node:path';
 
 const attributes = /<(\w+)[^>]*?\s(href|src)="([^"]*)"/g;
 
-/** @param files each file of the site by its path. @returns what is wrong, a sentence each */
+/** @param files each file of the site by its path. @returns the faults, a sentence each */
 export function brokenLinks(files) {
   const anchors = new Map();
   const problems = [];

@@ -1,5 +1,5 @@
 // Markdown to HTML: anchors as GitHub makes them, links from source to source turned into links from page to page. It reads the
-// repository to know what a link leads to; it writes nothing. What a link does not find is collected, never passed over.
+// repository to find the target of a link; it writes nothing. A link without a target is collected, never ignored.
 import MarkdownIt from 'markdown-it';
 
 const escaped = (text) => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);

@@ -1,5 +1,5 @@
-// The order of the pages, as somebody new would read them: install, configure, operate, look up, understand. A test of the root
-// compares it with docs/. It needs no package, and reads nothing but the names of files.
+// The order of the pages for a new reader: install, configure, operate, reference, understand. A test of the root
+// compares it with docs/. It needs no package, and reads only the names of files.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

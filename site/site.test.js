@@ -1,5 +1,5 @@
-// The site as a whole, built in memory from this checkout, and what makes a build fail. `npm run test:site`; search and looks are
-// tested in a browser (test/browser/docs-site.test.js).
+// The site as a whole, built in memory from this checkout, and the faults that fail a build. `npm run test:site`; search and
+// style are tested in a browser (test/browser/docs-site.test.js).
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ describe('the site', () => {
       assert.ok(Buffer.from(bytes).equals(Buffer.from(site.files.get(path))), path);
   });
 
-  it('has a page for every code, with what the table says of it', () => {
+  it('has a page for every code, with its row of the table', () => {
     for (const code of Object.keys(errorCodes)) {
       const words = textOf(site.files.get(`errors/${code}/index.html`));
       const { kind, exit, meaning, effect, hint } = errorPage(code);
@@ -54,7 +54,7 @@ describe('the site', () => {
     assert.match(page, /<h2 id="writ-help-exit-codes">/);
   });
 
-  it('shows every page in a frame whose menu names it', () => {
+  it('shows every page in a frame with a menu that names it', () => {
     const menu = site.files.get('index.html');
     for (const name of [
       'install',
@@ -67,7 +67,7 @@ describe('the site', () => {
     assert.match(site.files.get('install.html'), /aria-current="page">Install</);
   });
 
-  it('is written whole, in place of what was there', () => {
+  it('replaces all previous files', () => {
     const directory = mkdtempSync(join(tmpdir(), 'writ-site-'));
     try {
       writeSite(new Map([['old.html', 'x']]), directory);

@@ -1,5 +1,5 @@
-// `npm run package:all`: what `npm run package` makes, for amd64 and arm64, and the three images; each looked at or started, with the
-// time that it took. As root, with debootstrap and buildah; `-- --only images` or `-- --only packages` does one half.
+// `npm run package:all`: the files of `npm run package`, for amd64 and arm64, and the three images; each is tested, with the
+// time that it took. Needs root, debootstrap and buildah; `-- --only images` or `-- --only packages` does one half.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // One Debian package from a staged tree: control files from packaging/debian, modes, times and owners that do not depend on who
-// builds, and dpkg-deb. Knows nothing of what is in the tree.
+// builds, and dpkg-deb. It does not depend on the content of the tree.
 
 import { createHash } from 'node:crypto';
 import {

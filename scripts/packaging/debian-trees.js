@@ -97,7 +97,7 @@ function debianChange(version, epochSeconds) {
   return `writ (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/writ/CHANGELOG.md.gz.\n\n -- ${author}  ${at}\n`;
 }
 
-/** What the build made of the table of commands: manual pages, and completion for three shells. */
+/** The files that the build makes from the table of commands: manual pages, and completion for three shells. */
 function copyMade(folder, place, put) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

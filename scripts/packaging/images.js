@@ -1,5 +1,5 @@
 // The three images of the Dockerfile, built by buildah without an engine and without a registry of images: the base that the Dockerfile
-// names is made by debootstrap and has the Node of the packages. Everything is in one folder, and goes with it.
+// names is made by debootstrap and has the Node of the packages. All files are in one folder, which is removed at the end.
 import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './run.js';
@@ -23,7 +23,7 @@ export function buildImages({ root, node, debian, folder }) {
     const images = targets.map((name) => makeImage(buildah, { root, name, trust }));
     return { baseSize: sizeOf(buildah, base), images, release };
   } catch (error) {
-    // A mount that outlives us is in the way of whoever removes the folder.
+    // A remaining mount would prevent the removal of the folder.
     release();
     throw error;
   }
@@ -56,7 +56,7 @@ function addNode(debian, node) {
   rmSync(join(debian, 'var/cache/apt/archives'), { recursive: true, force: true });
 }
 
-/** @returns the image that the Dockerfile starts from, where a look-up without a registry finds it */
+/** @returns the image that the Dockerfile starts from, which buildah finds without a registry */
 function nameOfBase(root) {
   const text = run('cat', [join(root, 'Dockerfile')]);
   return `localhost/${/^FROM (\S+) AS build$/m.exec(text)[1]}`;

@@ -36,7 +36,7 @@ function install(npm, architecture, folder, omitted) {
   for (const name of ['.package-lock.json', '.bin', '@types', 'undici-types'])
     rmSync(join(modules, name), { recursive: true, force: true });
   for (const name of packagesIn(modules)) {
-    // npm brings the libraries for both C libraries where the lock does not say which is which.
+    // npm installs the libraries for both C libraries if the lock does not name the C library.
     if (name.endsWith('-musl')) rmSync(join(modules, name), { recursive: true });
     else dropUnread(join(modules, name), 0);
   }

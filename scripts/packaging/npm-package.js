@@ -1,5 +1,5 @@
-// Stages what npm installs, and packs it: the program without its maps, a lock of what an install brings, and a package.json
-// without scripts and what is for development. Two runs give the same bytes.
+// Stages and packs the npm package: the program without its maps, a lock of the packages of an install, and a package.json
+// without scripts and development packages. Two runs give the same bytes.
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './run.js';
@@ -19,7 +19,7 @@ export function stageNpmPackage(root, folder) {
   );
   for (const { path } of files) cpSync(join(root, path), join(folder, path));
   for (const name of forDevelopment) delete manifest[name];
-  // What is in the folder is what is to be packed.
+  // The package has all files of the folder.
   manifest.files = ['**'];
   writeJson(join(folder, 'package.json'), manifest);
   writeJson(join(folder, 'npm-shrinkwrap.json'), shrinkwrap(readJson(join(root, 'package-lock.json'))));
@@ -35,7 +35,7 @@ export function packNpmPackage(folder, destination) {
   return named;
 }
 
-/** Without what is for development, and where nothing says from which registry a package came. */
+/** The lock without development packages, and without the registry of each package. */
 function shrinkwrap({ packages, ...lock }) {
   const kept = Object.entries(packages).filter(([, { dev }]) => dev !== true);
   const [[, { devDependencies: _dropped, ...own }], ...others] = kept;

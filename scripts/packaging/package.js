@@ -22,7 +22,7 @@ const architecture = values.architecture ?? { x64: 'amd64', arm64: 'arm64' }[pro
 const epochSeconds = Number(
   process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct'], { cwd: root }).trim(),
 );
-// First, as a build without its packages leaves what was there.
+// Checked first, so that a build without its packages changes nothing.
 const site = await builtSite();
 const work = join(release, 'work');
 rmSync(release, { recursive: true, force: true });

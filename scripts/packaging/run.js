@@ -1,7 +1,7 @@
-// Starts the programs that packages are made with, and says what one printed when it failed. Decides nothing.
+// Starts the programs that make packages, and reports the output of a failed one. Decides nothing.
 import { spawnSync } from 'node:child_process';
 
-/** @returns what the program printed on stdout */
+/** @returns the stdout of the program */
 export function run(program, args, { cwd, env } = {}) {
   const options = { cwd, env: { ...process.env, ...env }, encoding: 'utf8', maxBuffer: 64_000_000 };
   const { status, error, stdout, stderr } = spawnSync(program, args, options);

@@ -1,5 +1,5 @@
 // `npm run package:sign -- release --repository DIR --keys DIR`: publishes SHA256SUMS and the bill of materials of a release as the
-// bundle `packages`, with keys that are given. Whoever has the repository's root verifies them with `writ inspect`.
+// bundle `packages`, with the given keys. A user with the root of the repository verifies them with `writ inspect`.
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

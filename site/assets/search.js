@@ -1,4 +1,4 @@
-// The search of the built site: in the browser alone, over an index that is loaded when somebody begins to type. By script elements
+// The search of the built site: only in the browser, over an index that is loaded at the first input. It uses script elements
 // and not by fetch, so that it works from a disk too.
 (() => {
   const root = document.body.dataset.root;
