@@ -88,7 +88,6 @@ function isSample(name) {
   return name.endsWith('.sample');
 }
 
-
 /**
  * `usual`: without the exhaustive and the long ones; of a file that has long cases, the others run (WRIT_TEST_SHORT).
  * `long`: the files that have long cases, whole.

@@ -51,7 +51,7 @@ function spoilArchives(dir: TempDir): void {
   }
 }
 
-describe('a parser that executes its input', options, () => {
+describe('a parser that executes its input', { ...options, ...longCase }, () => {
   it('gets no file before signature and digest are verified', async () => {
     using dir = tempDir();
     const mark = dir.join('was-parsed');

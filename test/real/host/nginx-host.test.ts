@@ -47,7 +47,7 @@ function release(answer: string, served = answer): Record<string, string> {
   return { 'site.conf': `return 200 "${served}\\n";\n`, answer: `${answer}\n` };
 }
 
-describe('a real nginx, fed by Writ', options, () => {
+describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
   it('serves a published and confirmed release, and none that nginx or curl rejects', async (t) => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);

@@ -47,7 +47,7 @@ function configFor(kresd: RealKresd): Record<string, unknown> {
   };
 }
 
-describe('two real resolvers on one port, fed by Writ', options, () => {
+describe('two real resolvers on one port, fed by Writ', { ...options, ...longCase }, () => {
   it('load publishes and rollbacks, keep their answers when a policy is refused, and are named when dead', async (t) => {
     using dir = tempDir();
     await using kresd = await startRealKresd({ policy: dir.join('state/policy') });
@@ -64,7 +64,7 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
       // A poll may happen before the publish command has returned.
       const sinceMs = Date.now();
       await writ.publish(release('192.0.2.2'));
-      const poll = await writ.nextPoll({ sinceMs, news: 'yes' });
+      const poll = await writ.nextPoll({ sinceMs, hasChange: true });
       assert.equal(poll['outcome'], 'activated', JSON.stringify(poll));
       assert.equal(poll['confirmed'], true);
       assert.deepEqual(await answers(), { '192.0.2.2': 20 });

@@ -33,7 +33,7 @@ function configFor(real: RealSupervisord, logs: string): Record<string, unknown>
 const confirmed = { 'worker:worker_0': 'confirmed', 'worker:worker_1': 'confirmed' };
 const isNote = (line: string): boolean => line === 'HUP' || line.startsWith('started');
 
-describe('two real programs under supervisord, fed by Writ', options, () => {
+describe('two real programs under supervisord, fed by Writ', { ...options, ...longCase }, () => {
   it('load published releases, and are never reported with a release that they do not use', async (t) => {
     using dir = tempDir();
     mkdirSync(dir.join('supervisor'));

@@ -131,7 +131,7 @@ describe('a failure of the sandbox itself', options, () => {
   });
 
   it('is reported for a user that does not exist, or that only root could switch to', async () => {
-    const { code, reason } = await lookAround('true', { user: isRoot ? 'no-such-user' : 'daemon' });
+    const { code, reason } = await runInSandbox('true', { user: isRoot ? 'no-such-user' : 'daemon' });
     assert.equal(code, 'SANDBOX_BROKEN');
     assert.match(reason, /no-such-user|daemon/);
   });

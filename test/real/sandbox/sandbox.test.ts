@@ -58,7 +58,7 @@ describe('a check in the sandbox', options, () => {
   it('reaches no vsock, and programs run as without the filter', needs('python3', 'python3'), async () => {
     const vsock =
       "python3 -c 'import socket; socket.socket(40, 1)' 2>&1 | tail -1; node -e 'console.log(6 * 7)'; id -u >/dev/null && echo sh";
-    const { text } = await lookAround(vsock);
+    const { text } = await runInSandbox(vsock);
     assert.equal(text, 'OSError: [Errno 38] Function not implemented\n42\nsh');
   });
 
@@ -77,7 +77,7 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('runs as user 65534, without capabilities, and cannot become another user', { skip }, async () => {
-    const { text } = await lookAround(
+    const { text } = await runInSandbox(
       'id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status',
     );
     assert.deepEqual(text.split(/\s+/), [
@@ -195,7 +195,7 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('writes only in its scratch directory', async () => {
-    const { text } = await lookAround(
+    const { text } = await runInSandbox(
       `cd "$4"; echo mine > here
       for d in / /run /tmp /home /root /var/tmp /dev /dev/shm /etc; do touch $d/x 2>/dev/null && echo "wrote $d"; done
       for m in $(cut -d' ' -f2 /proc/mounts); do touch $m/x 2>/dev/null && echo "wrote $m" | sed "s,$4,SCRATCH,"; done; cat here`,

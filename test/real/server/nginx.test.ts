@@ -77,7 +77,7 @@ const servers = [
 ] as const;
 
 for (const { name, serve, options } of servers) {
-  describe(`a repository behind ${name}`, options, () => {
+  describe(`a repository behind ${name}`, { ...options, ...longCase }, () => {
     it('is refreshed, fetched and resumed by the client, with two requests when nothing is new', async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
@@ -178,7 +178,7 @@ for (const { name, serve, options } of servers) {
   });
 }
 
-describe('the ETag of nginx', needs('nginx', 'nginx-light'), () => {
+describe('the ETag of nginx', { ...needs('nginx', 'nginx-light'), ...longCase }, () => {
   it('is the same after a change of equal size within one second, so the publisher advances the file time', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });

@@ -78,7 +78,7 @@ function dashboardExpressions(): string[] {
   return dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => filled(expr)));
 }
 
-describe('a fleet in Prometheus', needs('prometheus', 'prometheus'), () => {
+describe('a fleet in Prometheus', { ...needs('prometheus', 'prometheus'), ...longCase }, () => {
   it('has alarms that promtool accepts, and each fires in its case', async () => {
     await run('promtool', ['check', 'rules', 'writ-fleet.rules.yml'], { cwd: rulesDirectory });
     const tried = await run('promtool', ['test', 'rules', 'writ-fleet.test.yml'], { cwd: rulesDirectory });

@@ -20,7 +20,7 @@ import { placed, readRecipe } from '../../truth/rules/recipe.js';
 const options = { timeout: 240_000, ...needs('curl', 'curl'), ...needs('haproxy', 'haproxy') };
 const execute = promisify(execFile);
 
-describe('a real HAProxy, as its page configures it', options, () => {
+describe('a real HAProxy, as its page configures it', { ...options, ...longCase }, () => {
   it('rolls back a release with a frontend on a port in use', async () => {
     using dir = tempDir();
     const port = await freePort();

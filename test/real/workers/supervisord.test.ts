@@ -16,7 +16,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
-describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
+describe('the real supervisord', { ...needs('supervisord', 'supervisor'), ...longCase }, () => {
   it('signals each of two workers, restarts them one by one, and reports every failure', async () => {
     using dir = tempDir();
     await using real = await startSupervisord(dir.path);

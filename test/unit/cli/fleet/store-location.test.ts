@@ -48,19 +48,23 @@ describe('the location of a store', () => {
     );
   });
 
-  it('of fleet serve, and the address of its webhook, come from files, and appear in no error', longCase, async () => {
-    using dir = tempDir();
-    writeFileSync(dir.join('file'), `${dir.path}\n`);
-    writeFileSync(dir.join('hook'), 'http://alarms.example.net/hush\n');
-    const serve = async (...args: string[]) =>
-      (await runWrit(['fleet', 'serve', ...args], { cwd: dir.path })).stderr;
-    const opened = await serve('--store-file', 'file', '--listen', '127.0.0.1:0');
-    assert.match(opened, /FLEET_STORE_LOCATION/);
-    const hook = await serve('--store', 'store', '--webhook-file', 'hook');
-    assert.match(hook, /the file of the webhook hook cannot be used/);
-    for (const text of [opened, hook]) assert.ok(!text.includes('hush'), text);
-    const twice = ['--webhook', 'http://127.0.0.1:1/x', '--webhook-file', 'hook'];
-    assert.match(await serve('--store', 'store', ...twice), /give one of them/);
-    assert.match(await serve(), /--store is missing/);
-  });
+  it(
+    'of fleet serve, and the address of its webhook, come from files, and appear in no error',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      writeFileSync(dir.join('file'), `${dir.path}\n`);
+      writeFileSync(dir.join('hook'), 'http://alarms.example.net/hush\n');
+      const serve = async (...args: string[]) =>
+        (await runWrit(['fleet', 'serve', ...args], { cwd: dir.path })).stderr;
+      const opened = await serve('--store-file', 'file', '--listen', '127.0.0.1:0');
+      assert.match(opened, /FLEET_STORE_LOCATION/);
+      const hook = await serve('--store', 'store', '--webhook-file', 'hook');
+      assert.match(hook, /the file of the webhook hook cannot be used/);
+      for (const text of [opened, hook]) assert.ok(!text.includes('hush'), text);
+      const twice = ['--webhook', 'http://127.0.0.1:1/x', '--webhook-file', 'hook'];
+      assert.match(await serve('--store', 'store', ...twice), /give one of them/);
+      assert.match(await serve(), /--store is missing/);
+    },
+  );
 });
