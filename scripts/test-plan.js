@@ -62,7 +62,7 @@ const deadlineFactor = 20;
  * Folders whose files share processes: to start one and to load what a whole host is of takes as long as most of the tests
  * themselves. Not the real programs, which a process that ends ends too, and not the exhaustive ones, which are long.
  */
-const sharing = ['contract/', 'scenario/', 'unit/'];
+const sharing = ['contract/', 'outages/', 'scenario/', 'truth/', 'unit/'];
 /**
  * To load the files takes half as long in processes of 30 as in processes of 12. Not more: a larger process is slower to
  * start programs, and when one dies, each of its files runs again alone.
@@ -76,7 +76,9 @@ const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-outp
  */
 const heapOfThreads = ['unit/agent/checks/parse-check'];
 
-/** Of a file that has cases for `npm run test:long`: the import of test/kit/assert/long-case.ts. */
+/** Each file starts real programs for seconds, so all of its cases are long. */
+const longFolders = ['real/demo/', 'real/host/', 'real/packaging/', 'real/pages/'];
+/** Of another file that has cases for `npm run test:long`: the import of test/kit/assert/long-case.ts. */
 const longMark = '/kit/assert/long-case.js';
 
 /** The exhaustive tests are those below test/exhaustive, except for the samples of crashes and power cuts. */
@@ -86,6 +88,10 @@ export function isExhaustive(name) {
 
 function isSample(name) {
   return name.endsWith('.sample');
+}
+
+function isWhollyLong(name) {
+  return isSample(name) || longFolders.some((folder) => name.startsWith(folder));
 }
 
 /**
@@ -102,8 +108,8 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     .sort();
   const hasLongCases = (name) => readFileSync(`${root}/${name}.test.js`, 'utf8').includes(longMark);
   const isInSet = {
-    usual: (name) => !isExhaustive(name) && !isSample(name),
-    long: (name) => !isExhaustive(name) && (isSample(name) || hasLongCases(name)),
+    usual: (name) => !isExhaustive(name) && !isWhollyLong(name),
+    long: (name) => !isExhaustive(name) && (isWhollyLong(name) || hasLongCases(name)),
     exhaustive: isExhaustive,
     all: () => true,
   }[set];

@@ -62,24 +62,29 @@ describe('a set of test files', () => {
     using dir = tempDir();
     writeTree(dir.path, {
       'unit/quick.test.js': '',
-      'real/mixed.test.js': "import { longCase } from '../kit/assert/long-case.js';",
+      'real/host/daemon.test.js': '',
+      'real/workers/mixed.test.js': "import { longCase } from '../../kit/assert/long-case.js';",
       'exhaustive/all.test.js': '',
       'exhaustive/all.sample.test.js': '',
     });
     return chooseFiles(dir.path, { set, wanted, unwanted: [] });
   };
 
-  it('has for npm test each file except exhaustive ones and their samples', async () => {
-    assert.deepEqual(await chooseFrom('usual'), ['real/mixed', 'unit/quick']);
+  it('has for npm test each file except exhaustive ones, samples, and folders of long files', async () => {
+    assert.deepEqual(await chooseFrom('usual'), ['real/workers/mixed', 'unit/quick']);
   });
 
-  it('has for npm run test:long the samples and the files with long cases', async () => {
-    assert.deepEqual(await chooseFrom('long'), ['exhaustive/all.sample', 'real/mixed']);
+  it('has for npm run test:long the samples, those folders, and the files with long cases', async () => {
+    assert.deepEqual(await chooseFrom('long'), [
+      'exhaustive/all.sample',
+      'real/host/daemon',
+      'real/workers/mixed',
+    ]);
   });
 
   it('has each file in exactly one of the usual, the long and the exhaustive set, except for mixed files', async () => {
     assert.deepEqual(await chooseFrom('exhaustive'), ['exhaustive/all']);
-    assert.equal((await chooseFrom('all')).length, 4);
+    assert.equal((await chooseFrom('all')).length, 5);
     assert.deepEqual(await chooseFrom('all', ['unit/']), ['unit/quick']);
   });
 });

@@ -6,7 +6,6 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
-import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -56,7 +55,7 @@ function processesOf(directory: string): string[] {
     .filter((text) => text.includes(directory));
 }
 
-describe('the demo', longCase, () => {
+describe('the demo', () => {
   it('shows the main job and a fleet, continues to run on request, and leaves nothing', async () => {
     using temporary = tempDir();
     // The demo excludes the environment of its reader. Colours are those of a terminal.

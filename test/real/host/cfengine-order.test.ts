@@ -5,7 +5,6 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -51,7 +50,7 @@ function spoilArchives(dir: TempDir): void {
   }
 }
 
-describe('a parser that executes its input', { ...options, ...longCase }, () => {
+describe('a parser that executes its input', options, () => {
   it('gets no file before signature and digest are verified', async () => {
     using dir = tempDir();
     const mark = dir.join('was-parsed');

@@ -6,7 +6,6 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type WholeSystem, wholeSystem } from '../../kit/agent/whole-system.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -62,7 +61,7 @@ function peakMegabytes(pid: number): number {
   return (Number(kilobytes) * 1024) / 1_000_000;
 }
 
-describe('the agent', { timeout: 300_000, ...longCase }, () => {
+describe('the agent', { timeout: 300_000 }, () => {
   it('sends two requests and writes nothing when there is nothing to do', async () => {
     using dir = tempDir();
     await using writ = await wholeSystem(dir, { config: { bundles: [{ name: 'access' }] } });

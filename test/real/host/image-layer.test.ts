@@ -5,7 +5,6 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const program = fileURLToPath(new URL('../../../writ/main.js', import.meta.url));
@@ -44,7 +43,7 @@ function onLowerLayer(directory: string, commands: string): string {
   return stdout;
 }
 
-describe('a state directory in a layer of an image', longCase, () => {
+describe('a state directory in a layer of an image', () => {
   it('follows a withdrawal to a release of the image, and collects the unused generations', skip, () => {
     using dir = tempDir('/var/tmp');
     const out = onLowerLayer(

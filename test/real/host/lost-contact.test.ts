@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it, type TestContext } from 'node:test';
 import type { ContactServer } from '../../../src/core/config/config.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { scriptArgv } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { bakeMs } from '../../kit/host/baking-host.js';
@@ -113,7 +112,7 @@ const kinds: Readonly<Record<string, (network: NetworkPair) => Policies>> = {
   },
 };
 
-describe('a release that cuts its host off', { ...options, concurrency: true, ...longCase }, () => {
+describe('a release that cuts its host off', { ...options, concurrency: true }, () => {
   for (const [name, policiesOf] of Object.entries(kinds)) {
     it(`is rolled back and held: ${name}`, async (context) => {
       await withHost(context, policiesOf, async ({ contact, network }, { bad, url }) => {

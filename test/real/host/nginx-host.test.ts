@@ -7,7 +7,6 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type RunningNginx, startNginx } from '../../kit/programs/nginx.js';
 import { childrenOf } from '../../kit/programs/processes.js';
@@ -47,7 +46,7 @@ function release(answer: string, served = answer): Record<string, string> {
   return { 'site.conf': `return 200 "${served}\\n";\n`, answer: `${answer}\n` };
 }
 
-describe('a real nginx, fed by Writ', { ...options, ...longCase }, () => {
+describe('a real nginx, fed by Writ', options, () => {
   it('serves a published and confirmed release, and none that nginx or curl rejects', async (t) => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);

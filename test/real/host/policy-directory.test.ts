@@ -6,7 +6,6 @@ import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { startScript } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -51,7 +50,7 @@ const readerScript = (current: string): string => `
   console.log(JSON.stringify({ rounds, generations: seen.size, mixes, failures }));
 `;
 
-describe('the public directory of a host', { timeout: 120_000, ...longCase }, () => {
+describe('the public directory of a host', { timeout: 120_000 }, () => {
   it('shows one complete generation in each round to a reader that resolves `current` once, for 100 generations', async () => {
     using test = testHost({
       nowMs: Date.now(),

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type WholeSystem, wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type RealKresd, startRealKresd } from '../../kit/programs/real-kresd.js';
@@ -47,7 +46,7 @@ function configFor(kresd: RealKresd): Record<string, unknown> {
   };
 }
 
-describe('two real resolvers on one port, fed by Writ', { ...options, ...longCase }, () => {
+describe('two real resolvers on one port, fed by Writ', options, () => {
   it('load publishes and rollbacks, keep their answers when a policy is refused, and are named when dead', async (t) => {
     using dir = tempDir();
     await using kresd = await startRealKresd({ policy: dir.join('state/policy') });

@@ -5,7 +5,6 @@ import { mkdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -33,7 +32,7 @@ function configFor(real: RealSupervisord, logs: string): Record<string, unknown>
 const confirmed = { 'worker:worker_0': 'confirmed', 'worker:worker_1': 'confirmed' };
 const isNote = (line: string): boolean => line === 'HUP' || line.startsWith('started');
 
-describe('two real programs under supervisord, fed by Writ', { ...options, ...longCase }, () => {
+describe('two real programs under supervisord, fed by Writ', options, () => {
   it('load published releases, and are never reported with a release that they do not use', async (t) => {
     using dir = tempDir();
     mkdirSync(dir.join('supervisor'));

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { systemClock } from '../../../src/platform/time/clock.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -75,7 +74,7 @@ const validated = (path: string): string =>
     stdio: 'pipe',
   });
 
-describe('the manifest for Kubernetes', longCase, () => {
+describe('the manifest for Kubernetes', () => {
   it('matches the strict schemas of Kubernetes', needsSchemas(), () => {
     assert.equal(validated(manifest), 'ConfigMap\nDeployment\n');
     using dir = tempDir();

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { packagedExamples, pageShell } from '../../kit/pages/page-shell.js';
 import { freePort } from '../../kit/programs/free-port.js';
@@ -35,7 +34,7 @@ const played: Readonly<Record<string, Sample>> = {
   access: { ports: [8472, 8473], options: needs('curl', 'curl'), settles: [] },
 };
 
-describe('the README of a sample', { concurrency: 2, ...longCase }, () => {
+describe('the README of a sample', { concurrency: 2 }, () => {
   it('exists, and is tested here, for each sample', () => {
     const folders = readdirSync(samples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     assert.deepEqual(folders.map(({ name }) => name).sort(), Object.keys(played).sort());

@@ -7,7 +7,6 @@ import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
 import { driverKinds } from '../../../src/workers/registry.js';
-import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { blocksOf, sectionOf } from '../../kit/pages/page-commands.js';
 import { pageShell } from '../../kit/pages/page-shell.js';
@@ -30,7 +29,7 @@ const had: Readonly<Record<string, string>> = {
   Ansible: 'mkdir rendered && echo one > rendered/rules',
 };
 
-describe('docs/coming-from.md', longCase, () => {
+describe('docs/coming-from.md', () => {
   it('has a section for each tool that this test covers', () => {
     const sections = [...comingFrom.matchAll(/^## (.*)$/gm)].map(([, name]) => name);
     assert.deepEqual(sections, Object.keys(had));
@@ -63,7 +62,7 @@ function accepted(text: string): ReturnType<typeof loadConfig>['config'] {
   return loadConfig(path).config;
 }
 
-describe('the configurations of a page', longCase, () => {
+describe('the configurations of a page', () => {
   for (const name of ['install.md', 'coming-from.md']) {
     it(`are accepted by the agent: ${name}`, () => {
       const blocks = blocksOf(page(name), 'yaml');

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { blocksOf, commandsIn, oneLine, sectionOf } from '../../kit/pages/page-commands.js';
 import { pageShell } from '../../kit/pages/page-shell.js';
@@ -22,7 +21,7 @@ const withResolver = {
 const agent = 'writ agent --config $W/agent.yaml';
 const agentUntilInterrupted = `${agent} & until test -S $W/run/agent.sock; do sleep 0.1; done; kill -INT $!; wait $!`;
 
-describe('README.md', longCase, () => {
+describe('README.md', () => {
   it('leads through ten minutes with a Knot Resolver', withResolver, async () => {
     using dir = tempDir();
     const [http, dns] = [String(await freePort()), String(await freePort())];
@@ -66,7 +65,7 @@ describe('README.md', longCase, () => {
   });
 });
 
-describe('a page with tested commands', longCase, () => {
+describe('a page with tested commands', () => {
   it('fails for a command with another exit code or output than on the page', async () => {
     using dir = tempDir();
     await using shell = pageShell(dir, { user: 'nobody' });

@@ -14,7 +14,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-describe('the end of the agent', () => {
+describe('the end of the agent', longCase, () => {
   it(
     'within a cycle leaves no refusal and no staged tree, and the next start completes the update',
     longCase,
@@ -139,7 +139,7 @@ describe('a reload', () => {
     await until(() => reloads() === 2);
   });
 
-  it('activates an added bundle at once', async () => {
+  it('activates an added bundle at once', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
     await site.repository.publish({ 'policy.yaml': 'a: 1\n' }, { bundle: 'access' });
@@ -177,7 +177,7 @@ describe('a reload', () => {
     assert.equal((await agent.pull()).outcome, 'unchanged');
   });
 
-  it('reports at once whether another sandbox mode is available', async () => {
+  it('reports at once whether another sandbox mode is available', longCase, async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir, { sandbox: 'off' });
     await using agent = site.start();

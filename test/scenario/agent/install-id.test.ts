@@ -35,7 +35,7 @@ describe('an agent', () => {
     assert.equal(fs.statSync(join(site.state, 'install-id.json')).mode & 0o777, 0o600);
   });
 
-  it('creates another id on a clone of its machine, and logs the mark that differs', async () => {
+  it('creates another id on a clone of its machine, and logs the mark that differs', longCase, async () => {
     using dir = tempDir();
     const site = agentSite(dir, { poll: { every: '1h' } });
     await site.repository.publish(zone(1));

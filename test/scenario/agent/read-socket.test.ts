@@ -110,16 +110,20 @@ describe('the read socket of an agent', () => {
     await until(async () => (await agent.status()).agent === 'run');
   });
 
-  it('is left out with a line in the log when its group does not exist, and the agent runs', async () => {
-    using dir = tempDir();
-    const site = await siteWithRelease(dir, { read: { group: 'no-such-group' } });
-    await using agent = site.start();
-    await agent.hasEnded(1);
-    assert.equal(fs.existsSync(site.paths.readSocket), false);
-    const message = 'the read socket could not be opened; the agent runs without it';
-    assert.equal(agent.log.named(message).length, 1);
-    assert.equal(fs.statSync(site.paths.status).mode & 0o777, 0o640);
-  });
+  it(
+    'is left out with a line in the log when its group does not exist, and the agent runs',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const site = await siteWithRelease(dir, { read: { group: 'no-such-group' } });
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      assert.equal(fs.existsSync(site.paths.readSocket), false);
+      const message = 'the read socket could not be opened; the agent runs without it';
+      assert.equal(agent.log.named(message).length, 1);
+      assert.equal(fs.statSync(site.paths.status).mode & 0o777, 0o640);
+    },
+  );
 });
 
 describe('an agent without a read socket', () => {

@@ -108,7 +108,7 @@ describe('one Retry-After of an hour, of the only repository', () => {
     assert.ok((await agent.status()).problems.every(({ code }) => code !== 'SERVER_BUSY'));
   });
 
-  it('continues after a reload with the same repository', async () => {
+  it('continues after a reload with the same repository', longCase, async () => {
     using dir = tempDir();
     const { site, agent, server, nextInMs } = await begin(dir, '2m');
     await using _server = server;

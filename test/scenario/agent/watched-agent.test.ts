@@ -108,7 +108,7 @@ describe('an agent with metrics and events', () => {
     assert.match(report.problems[0]?.hint ?? '', /^Make root or the agent the owner/);
   });
 
-  it('keeps its configuration when a reload would change the address of metrics', async () => {
+  it('keeps its configuration when a reload would change the address of metrics', longCase, async () => {
     using dir = tempDir();
     const site = agentSite(dir, { metrics: { listen: '127.0.0.1:0' } });
     await site.repository.publish(zone(1));

@@ -23,7 +23,7 @@ describe('a release within its bake time', () => {
     );
   });
 
-  it('is rolled back when its worker crashes 40 s after the activation', async () => {
+  it('is rolled back when its worker crashes 40 s after the activation', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -147,21 +147,25 @@ describe('a release within its bake time', () => {
     },
   );
 
-  it('is rolled back when a worker is replaced repeatedly and no supervisor records the cause', async () => {
-    using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
-    await baking.take(1);
-    await baking.pass(bakeMs + 10 * second);
-    await baking.take(2);
-    for (let restarts = 0; restarts < 5; restarts += 1) {
-      await baking.pass(20 * second);
-      baking.driver.replace('a');
-    }
-    await baking.pass(2 * second);
-    assert.equal(baking.active(), '1');
-    assert.equal(baking.restores[0]?.result.problems[0]?.facts['cause'], 'WORKER_DIED');
-  });
+  it(
+    'is rolled back when a worker is replaced repeatedly and no supervisor records the cause',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      for (let restarts = 0; restarts < 5; restarts += 1) {
+        await baking.pass(20 * second);
+        baking.driver.replace('a');
+      }
+      await baking.pass(2 * second);
+      assert.equal(baking.active(), '1');
+      assert.equal(baking.restores[0]?.result.problems[0]?.facts['cause'], 'WORKER_DIED');
+    },
+  );
 
-  it('is rolled back in a pause, which only prevents new releases', async () => {
+  it('is rolled back in a pause, which only prevents new releases', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
     await baking.pass(bakeMs + 10 * second);
@@ -198,7 +202,7 @@ describe('a release within its bake time', () => {
   });
 });
 
-describe('releases of a bundle that fails again and again', () => {
+describe('releases of a bundle that fails again and again', longCase, () => {
   it('wait for a growing time from the second restore on, until one settles', longCase, async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);
@@ -292,17 +296,21 @@ describe('the last release that settled', () => {
     assert.equal(baking.active(), '1');
   });
 
-  it('is not activated again when it was withdrawn, in contrast to the newest older generation that is allowed', async () => {
-    using baking = bakingHost(supervisedDriver(['a']));
-    await baking.take(1);
-    await baking.pass(bakeMs + 10 * second);
-    await baking.take(2);
-    await baking.pass(10 * second);
-    await baking.test.publish('access', { f: '3' }, { serial: 3, withdrawn: [1] });
-    await baking.test.pull();
-    baking.driver.replace('a');
-    await baking.pass(2 * second);
-    assert.equal(baking.active(), '2');
-    assert.equal(baking.test.host.ledger.read().bakes?.['access']?.serial, 2, 'it bakes in full');
-  });
+  it(
+    'is not activated again when it was withdrawn, in contrast to the newest older generation that is allowed',
+    longCase,
+    async () => {
+      using baking = bakingHost(supervisedDriver(['a']));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      await baking.pass(10 * second);
+      await baking.test.publish('access', { f: '3' }, { serial: 3, withdrawn: [1] });
+      await baking.test.pull();
+      baking.driver.replace('a');
+      await baking.pass(2 * second);
+      assert.equal(baking.active(), '2');
+      assert.equal(baking.test.host.ledger.read().bakes?.['access']?.serial, 2, 'it bakes in full');
+    },
+  );
 });

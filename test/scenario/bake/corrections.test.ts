@@ -113,17 +113,21 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined, 'a settled release ends the count');
   });
 
-  it('does not wait when the other release has a recorded refusal and was never active', async () => {
-    using baking = await failingHost();
-    const { host } = baking.test;
-    const { refusals } = host.refusals.read();
-    const [known] = refusals;
-    assert.ok(known !== undefined);
-    host.refusals.write({ ...host.refusals.read(), refusals: [...refusals, { ...known, serial: 4 }] });
-    assert.equal((await correct(baking, 5, 4)).outcome, 'activated');
-  });
+  it(
+    'does not wait when the other release has a recorded refusal and was never active',
+    longCase,
+    async () => {
+      using baking = await failingHost();
+      const { host } = baking.test;
+      const { refusals } = host.refusals.read();
+      const [known] = refusals;
+      assert.ok(known !== undefined);
+      host.refusals.write({ ...host.refusals.read(), refusals: [...refusals, { ...known, serial: 4 }] });
+      assert.equal((await correct(baking, 5, 4)).outcome, 'activated');
+    },
+  );
 
-  it('overrides neither a pause nor the refusal of its own tree', async () => {
+  it('overrides neither a pause nor the refusal of its own tree', longCase, async () => {
     using baking = await failingHost();
     await baking.test.publish('access', { f: '3' }, { serial: 4, fixes: 3 });
     assert.equal(codeOf(await baking.test.pull()), 'REMEMBERED_REFUSAL');
@@ -134,21 +138,25 @@ describe('a release that corrects another one', () => {
     assert.notEqual(codeOf(paused), 'BAKE_GAP');
   });
 
-  it('is in the status as offered, and has an intact retained copy after an upgrade from 0.1.0', async () => {
-    using baking = await failingHost();
-    const { host } = baking.test;
-    await correct(baking, 4, 3);
-    const facts = { version: '0.2.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
-    const [bundle] = statusReport(host, facts).bundles;
-    assert.deepEqual(bundle?.server, { serial: 4, revision: 'test', fixes: 3 });
-    const [release = ''] = fs
-      .readdirSync(join(host.paths.archives, 'access'))
-      .filter((name) => name.startsWith('4'));
-    const path = join(host.paths.archives, 'access', release, 'record.json');
-    const record = fs.readFileSync(path, 'utf8');
-    assert.ok(record.includes('"fixes":3'), record);
-    // The record of a version that did not know the member.
-    fs.writeFileSync(path, record.replace('"fixes":3', '"notes":3'));
-    assert.deepEqual(await lookForDamage(host), []);
-  });
+  it(
+    'is in the status as offered, and has an intact retained copy after an upgrade from 0.1.0',
+    longCase,
+    async () => {
+      using baking = await failingHost();
+      const { host } = baking.test;
+      await correct(baking, 4, 3);
+      const facts = { version: '0.2.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+      const [bundle] = statusReport(host, facts).bundles;
+      assert.deepEqual(bundle?.server, { serial: 4, revision: 'test', fixes: 3 });
+      const [release = ''] = fs
+        .readdirSync(join(host.paths.archives, 'access'))
+        .filter((name) => name.startsWith('4'));
+      const path = join(host.paths.archives, 'access', release, 'record.json');
+      const record = fs.readFileSync(path, 'utf8');
+      assert.ok(record.includes('"fixes":3'), record);
+      // The record of a version that did not know the member.
+      fs.writeFileSync(path, record.replace('"fixes":3', '"notes":3'));
+      assert.deepEqual(await lookForDamage(host), []);
+    },
+  );
 });

@@ -138,18 +138,22 @@ describe('writ diff', () => {
     assert.ok(!stdout.includes('version X'));
   });
 
-  it('exits 2 with METADATA_ROLLBACK for a server with older metadata than this host has', async () => {
-    using dir = tempDir();
-    const site = writSite(dir);
-    await site.repository.publish(zone(1));
-    fs.cpSync(site.repository.directory, dir.join('old'), { recursive: true });
-    await site.repository.publish(zone(2));
-    assert.equal((await site.writ('pull')).exitCode, 0);
-    fs.rmSync(site.repository.directory, { recursive: true });
-    fs.cpSync(dir.join('old'), site.repository.directory, { recursive: true });
-    const { code, exitCode } = await site.json('diff', '--server');
-    assert.deepEqual([exitCode, code], [2, 'METADATA_ROLLBACK']);
-  });
+  it(
+    'exits 2 with METADATA_ROLLBACK for a server with older metadata than this host has',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const site = writSite(dir);
+      await site.repository.publish(zone(1));
+      fs.cpSync(site.repository.directory, dir.join('old'), { recursive: true });
+      await site.repository.publish(zone(2));
+      assert.equal((await site.writ('pull')).exitCode, 0);
+      fs.rmSync(site.repository.directory, { recursive: true });
+      fs.cpSync(dir.join('old'), site.repository.directory, { recursive: true });
+      const { code, exitCode } = await site.json('diff', '--server');
+      assert.deepEqual([exitCode, code], [2, 'METADATA_ROLLBACK']);
+    },
+  );
 
   it('exits 2 with USAGE on a host that never pulled', async () => {
     using dir = tempDir();

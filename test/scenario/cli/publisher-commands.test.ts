@@ -92,7 +92,7 @@ describe('writ init', () => {
   });
 });
 
-describe('writ publish --stamp', () => {
+describe('writ publish --stamp', longCase, () => {
   it('reports the stamped files and the digest of the source before them, and warns of a later release without --stamp', async () => {
     using dir = tempDir();
     madeHere(dir);
@@ -290,21 +290,25 @@ describe('writ publish', () => {
     assert.equal((seen['releases'] as { serial: number }[])[0]?.serial, 1);
   });
 
-  it('exits 2 with SOURCE_REFUSED and the reason for a source with a link, also with --json', async () => {
-    using dir = tempDir();
-    madeHere(dir);
-    fs.mkdirSync(dir.join('source'));
-    fs.symlinkSync('/etc/passwd', dir.join('source', 'link'));
-    // In a process of its own, because the error has the path as a user typed it.
-    const publishing = ['publish', 'source', ...places, '--bundle', 'dns-edge'];
-    const run = await runWritProcess(publishing, { cwd: dir.path });
-    assert.equal(run.exitCode, 2);
-    assert.equal(run.stdout, '');
-    assert.match(run.stderr, /^error\[SOURCE_REFUSED\]: source: link is a link\nhint: /);
-    const { code, facts } = jsonOf(await publish(dir, '--json'));
-    assert.equal(code, 'SOURCE_REFUSED');
-    assert.deepEqual((facts as { refusals: string[] }).refusals, ['link is a link']);
-  });
+  it(
+    'exits 2 with SOURCE_REFUSED and the reason for a source with a link, also with --json',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      madeHere(dir);
+      fs.mkdirSync(dir.join('source'));
+      fs.symlinkSync('/etc/passwd', dir.join('source', 'link'));
+      // In a process of its own, because the error has the path as a user typed it.
+      const publishing = ['publish', 'source', ...places, '--bundle', 'dns-edge'];
+      const run = await runWritProcess(publishing, { cwd: dir.path });
+      assert.equal(run.exitCode, 2);
+      assert.equal(run.stdout, '');
+      assert.match(run.stderr, /^error\[SOURCE_REFUSED\]: source: link is a link\nhint: /);
+      const { code, facts } = jsonOf(await publish(dir, '--json'));
+      assert.equal(code, 'SOURCE_REFUSED');
+      assert.deepEqual((facts as { refusals: string[] }).refusals, ['link is a link']);
+    },
+  );
 
   it('warns of directories that it left out because they have no file', async () => {
     using dir = tempDir();

@@ -22,6 +22,7 @@ import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
 import { logLines } from '../../kit/assert/log-lines.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
@@ -132,22 +133,27 @@ async function failsWith(call: FailedCall, code: ErrorCode) {
   return report;
 }
 
-describe('a failed refresh is reported with its code in result, log, history, status and health', () => {
-  for (const code of metadataCodes) {
-    it(code, async () => {
-      const report = await failsWith('fetch', code);
-      const { state, failing: attempts, refused } = report.freshness;
-      const kind = classifyRefreshFailure(code);
-      const expected = { refused: 'refused', expired: 'frozen', unreached: 'fresh', host: 'fresh' }[kind];
-      assert.deepEqual([state, attempts?.code, attempts?.times], [expected, code, 1]);
-      assert.equal(refused?.code, kind === 'refused' ? code : undefined);
-      if (kind === 'refused') assert.deepEqual([statusLabel(report), refused?.role], ['alarm', 'timestamp']);
-      assert.equal(judgeHostHealth(report).level, kind === 'unreached' ? 'ok' : 'warning');
-    });
-  }
-});
+describe(
+  'a failed refresh is reported with its code in result, log, history, status and health',
+  longCase,
+  () => {
+    for (const code of metadataCodes) {
+      it(code, async () => {
+        const report = await failsWith('fetch', code);
+        const { state, failing: attempts, refused } = report.freshness;
+        const kind = classifyRefreshFailure(code);
+        const expected = { refused: 'refused', expired: 'frozen', unreached: 'fresh', host: 'fresh' }[kind];
+        assert.deepEqual([state, attempts?.code, attempts?.times], [expected, code, 1]);
+        assert.equal(refused?.code, kind === 'refused' ? code : undefined);
+        if (kind === 'refused')
+          assert.deepEqual([statusLabel(report), refused?.role], ['alarm', 'timestamp']);
+        assert.equal(judgeHostHealth(report).level, kind === 'unreached' ? 'ok' : 'warning');
+      });
+    }
+  },
+);
 
-describe('a failed download is reported with its code, and the metadata stays fresh', () => {
+describe('a failed download is reported with its code, and the metadata stays fresh', longCase, () => {
   for (const code of archiveCodes) {
     it(code, async () => {
       const report = await failsWith('stream', code);

@@ -134,7 +134,7 @@ describe('a release that lost contact', () => {
   });
 });
 
-describe('a first policy', () => {
+describe('a first policy', longCase, () => {
   it('stays active when contact is lost, without a problem once contact returns', async () => {
     using contact = await contactHost({ settle: 'no' });
     contact.isReached = () => false;

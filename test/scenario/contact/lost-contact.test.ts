@@ -90,7 +90,7 @@ describe('contact that is no evidence against a release', longCase, () => {
   });
 });
 
-describe('a restart of the agent between two steps of a lost contact', () => {
+describe('a restart of the agent between two steps of a lost contact', longCase, () => {
   it('loses none of the steps', async () => {
     using contact = await contactHost();
     contact.isReached = (active) => active !== '2';

@@ -65,7 +65,7 @@ function assertLeft(site: AgentSite, result: CycleResult): void {
   assert.equal(readStatusFile(site.paths)?.last?.trigger, 'rollback');
 }
 
-describe('a pull that replaced an untrusted release', () => {
+describe('a pull that replaced an untrusted release', longCase, () => {
   it('reports the active generation without an agent', longCase, async () => {
     using dir = tempDir();
     using test = testHost({ nowMs: Date.now() });

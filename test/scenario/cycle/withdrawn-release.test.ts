@@ -32,7 +32,7 @@ async function pulled({ host }: PublishedHost): Promise<[string, number | undefi
   return [result.outcome, result.bundles[0]?.toSerial, host.read(`${bundle}/policy`)];
 }
 
-describe('a withdrawn release', () => {
+describe('a withdrawn release', longCase, () => {
   it(
     'is replaced on the host that runs it by the release that the signed withdrawal names',
     longCase,
@@ -103,7 +103,7 @@ describe('a withdrawn release', () => {
   });
 });
 
-describe('a rollback on a host', () => {
+describe('a rollback on a host', longCase, () => {
   it('does not activate a withdrawn release, except by force', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);
@@ -150,7 +150,7 @@ describe('a rollback on a host that now uses another channel', () => {
   }
 });
 
-describe('a promoted release', () => {
+describe('a promoted release', longCase, () => {
   it('is activated on the hosts of the other channel with its serial', async () => {
     using dir = tempDir();
     using published = publishedHost(dir, bundles);

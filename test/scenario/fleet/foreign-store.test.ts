@@ -53,7 +53,10 @@ describe('a directory of a fleet server', () => {
     });
   }
 
-  it('of another user for metadata of repositories is refused, and stays empty', asRoot, async () => {
+  it('of another user for metadata of repositories is refused, and stays empty', {
+    ...asRoot,
+    ...longCase,
+  }, async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('root.json'), '{}');
     fs.mkdirSync(dir.join('state'));

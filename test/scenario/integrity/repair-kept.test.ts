@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { longCase } from '../../kit/assert/long-case.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import {
   assertWhole,
@@ -66,24 +67,28 @@ const keptDamage: Readonly<Record<string, Damage>> = {
 };
 
 describe('a forced pull', () => {
-  it('repairs damage in the same move: the workers of it are notified, and intact bundles keep their trees', async () => {
-    using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
-    const { test, host, driver } = one;
-    for (const serial of [1, 2]) {
-      await test.publish('access', files(serial), { serial });
-      await test.publish('zones', { z: String(serial) }, { serial });
-      await test.pull();
-    }
-    driver.notified.length = 0;
-    const zones = fs.realpathSync(join(host.paths.current, 'zones'));
-    fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
-    const result = await test.pull({ force: 'yes' });
-    assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
-    assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
-    assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
-    assert.deepEqual(await findDamage(host), []);
-    assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
-  });
+  it(
+    'repairs damage in the same move: the workers of it are notified, and intact bundles keep their trees',
+    longCase,
+    async () => {
+      using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
+      const { test, host, driver } = one;
+      for (const serial of [1, 2]) {
+        await test.publish('access', files(serial), { serial });
+        await test.publish('zones', { z: String(serial) }, { serial });
+        await test.pull();
+      }
+      driver.notified.length = 0;
+      const zones = fs.realpathSync(join(host.paths.current, 'zones'));
+      fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
+      const result = await test.pull({ force: 'yes' });
+      assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
+      assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
+      assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
+      assert.deepEqual(await findDamage(host), []);
+      assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
+    },
+  );
 
   it('repairs a link to another tree of Writ by a new generation', async () => {
     using one = await bench();

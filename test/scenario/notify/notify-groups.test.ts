@@ -42,20 +42,24 @@ describe('a loader', () => {
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'LOADER_FAILED');
   });
 
-  it('is retried without a verdict as often as its `retry` allows; its refusal is final', async () => {
-    using dir = tempDir();
-    const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
-    const { test, notified } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
-    using _ = test;
-    assert.equal((await test.pull()).exitCode, 0);
-    assert.deepEqual(notified, ['a 1', 'a 2']);
-    assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
-    const refuse = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('refusals')}; exit 1`;
-    const other = await secondRelease({ load: { ...hook(refuse), retry: 3 } });
-    using __ = other.test;
-    assert.equal((await other.test.pull()).problems[0]?.code, 'LOADER_FAILED');
-    assert.equal(fs.readFileSync(dir.join('refusals'), 'utf8').length, 1);
-  });
+  it(
+    'is retried without a verdict as often as its `retry` allows; its refusal is final',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
+      const { test, notified } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
+      using _ = test;
+      assert.equal((await test.pull()).exitCode, 0);
+      assert.deepEqual(notified, ['a 1', 'a 2']);
+      assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
+      const refuse = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('refusals')}; exit 1`;
+      const other = await secondRelease({ load: { ...hook(refuse), retry: 3 } });
+      using __ = other.test;
+      assert.equal((await other.test.pull()).problems[0]?.code, 'LOADER_FAILED');
+      assert.equal(fs.readFileSync(dir.join('refusals'), 'utf8').length, 1);
+    },
+  );
 
   it('that could not run causes a restore, and no refusal is recorded', async () => {
     // curl exits 52 without an answer.

@@ -11,6 +11,7 @@ import { command } from '../../../src/workers/drivers/command.js';
 import { http } from '../../../src/workers/drivers/http.js';
 import { line } from '../../../src/workers/drivers/line.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
@@ -96,22 +97,26 @@ describe('a busy worker', () => {
     assert.deepEqual((await settleNow(test.host, { ignoreBackoff: false })).problems, []);
   });
 
-  it('causes five attempts of the release, after 1, 2, 4 and 8 minutes, and then none', async () => {
-    const { test, driver } = await scene(confirms);
-    using _ = test;
-    await publish(test, 2);
-    await test.pull();
-    for (const minutes of [1, 2, 4, 8]) {
-      await test.clock.advance(minutes * minuteMs - 1);
-      assert.equal((await test.pull()).outcome, 'degraded', `not before ${minutes} min`);
-      await test.clock.advance(1);
-      assert.equal((await test.pull()).outcome, 'rolled-back');
-    }
-    driver.workers.set('a', confirms);
-    await test.clock.advance(48 * 60 * minuteMs);
-    assert.deepEqual(ends(await test.pull()), ['degraded', 4, 1, 'REFUSAL_REPEATED']);
-    assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
-  });
+  it(
+    'causes five attempts of the release, after 1, 2, 4 and 8 minutes, and then none',
+    longCase,
+    async () => {
+      const { test, driver } = await scene(confirms);
+      using _ = test;
+      await publish(test, 2);
+      await test.pull();
+      for (const minutes of [1, 2, 4, 8]) {
+        await test.clock.advance(minutes * minuteMs - 1);
+        assert.equal((await test.pull()).outcome, 'degraded', `not before ${minutes} min`);
+        await test.clock.advance(1);
+        assert.equal((await test.pull()).outcome, 'rolled-back');
+      }
+      driver.workers.set('a', confirms);
+      await test.clock.advance(48 * 60 * minuteMs);
+      assert.deepEqual(ends(await test.pull()), ['degraded', 4, 1, 'REFUSAL_REPEATED']);
+      assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+    },
+  );
 
   it('blocks the host if it refuses the previous generation with another text', async () => {
     const { test, driver } = await scene();

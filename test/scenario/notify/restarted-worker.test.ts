@@ -97,15 +97,19 @@ describe('a worker without a known process and without a repeated probe', () => 
     await worker.kill();
   });
 
-  it('is observed if its process is known; a group with only a loader has nothing to observe', async () => {
-    const worker = await startForgetfulWorker('http', 0);
-    using test = await activeHost(httpDriver(worker.port));
-    assert.equal(workerOf(test)?.observed, undefined);
-    await worker.kill();
-    const load = { run: ['true'], timeoutMs: 5000 } as const;
-    using loaded = testHost({ groups: { app: { config: { load } } } });
-    await loaded.publish('access', { 'policy.yaml': 'v1' }, { serial: 1 });
-    await loaded.pull();
-    assert.deepEqual([workerOf(loaded)?.state, workerOf(loaded)?.observed], ['confirmed', undefined]);
-  });
+  it(
+    'is observed if its process is known; a group with only a loader has nothing to observe',
+    longCase,
+    async () => {
+      const worker = await startForgetfulWorker('http', 0);
+      using test = await activeHost(httpDriver(worker.port));
+      assert.equal(workerOf(test)?.observed, undefined);
+      await worker.kill();
+      const load = { run: ['true'], timeoutMs: 5000 } as const;
+      using loaded = testHost({ groups: { app: { config: { load } } } });
+      await loaded.publish('access', { 'policy.yaml': 'v1' }, { serial: 1 });
+      await loaded.pull();
+      assert.deepEqual([workerOf(loaded)?.state, workerOf(loaded)?.observed], ['confirmed', undefined]);
+    },
+  );
 });

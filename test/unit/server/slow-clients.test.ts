@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import type { ServerLimits } from '../../../src/platform/serve/server-limits.js';
 import { startServer } from '../../../src/server/server.js';
+import { longCase } from '../../kit/assert/long-case.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { getRequest, hostileClient, hostileClients } from '../../kit/net/hostile-client.js';
@@ -34,7 +35,7 @@ describe('slow clients', () => {
     assert.equal((await rawRequest(site.url, '')).status, 0);
   });
 
-  it('hold no file open by reading nothing of it', async () => {
+  it('hold no file open by reading nothing of it', longCase, async () => {
     await using site = await limited({ idleTimeoutMs: 1000 });
     const client = connect(site.port, '127.0.0.1');
     client.on('error', () => undefined);

@@ -93,21 +93,25 @@ describe('start and end', () => {
     );
   });
 
-  it('finishes active responses, accepts no new request, and disconnects a client that does not read', async () => {
-    using dir = tempDir();
-    writeRepository(dir.path);
-    const file = `targets/${'c'.repeat(64)}.big`;
-    fs.writeFileSync(dir.join(file), Buffer.alloc(16_000_000, 0x61));
-    const clock = fakeClock();
-    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, clock });
-    const reading = await fetch(`${server.url}/${file}`);
-    const stuck = await fetch(`${server.url}/${file}`);
-    const closed = server.close();
-    const whole = await reading.arrayBuffer();
-    assert.equal(whole.byteLength, 16_000_000);
-    await assert.rejects(fetch(`${server.url}/metadata/timestamp.json`));
-    await clock.advance(30_000);
-    await closed;
-    await assert.rejects(stuck.arrayBuffer());
-  });
+  it(
+    'finishes active responses, accepts no new request, and disconnects a client that does not read',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      writeRepository(dir.path);
+      const file = `targets/${'c'.repeat(64)}.big`;
+      fs.writeFileSync(dir.join(file), Buffer.alloc(16_000_000, 0x61));
+      const clock = fakeClock();
+      const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, clock });
+      const reading = await fetch(`${server.url}/${file}`);
+      const stuck = await fetch(`${server.url}/${file}`);
+      const closed = server.close();
+      const whole = await reading.arrayBuffer();
+      assert.equal(whole.byteLength, 16_000_000);
+      await assert.rejects(fetch(`${server.url}/metadata/timestamp.json`));
+      await clock.advance(30_000);
+      await closed;
+      await assert.rejects(stuck.arrayBuffer());
+    },
+  );
 });

@@ -97,7 +97,7 @@ export function intervalCases(newLocation: NewLocation): void {
       const ingest = ingestOf(bench);
       const [host, other] = [await bench.enrol(token, 'flaps'), await bench.enrol(token, 'other')];
       await send(ingest, other, reportOf('other', { bundles: [activeAt(1, clock.nowMs())] }));
-      for (let turn = 0; turn < 1300; turn++)
+      for (let turn = 0; turn < 700; turn++)
         await send(ingest, host, reportOf('flaps', { bundles: [activeAt(1 + (turn % 2), clock.nowMs())] }));
       await ingest.close();
       const rows = await bench.store.db.selectFrom('intervals').selectAll().execute();
@@ -105,7 +105,7 @@ export function intervalCases(newLocation: NewLocation): void {
       assert.ok(own.length <= 601, String(own.length));
       assert.equal(
         own.reduce((sum, { merged }) => sum + merged, 0),
-        1300,
+        700,
         'none is lost',
       );
       assert.equal(own.filter(({ until_ms }) => until_ms === 0).length, 1);

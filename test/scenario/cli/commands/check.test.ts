@@ -68,7 +68,7 @@ describe('writ check', () => {
     },
   );
 
-  it('exits 3 and prints the line of every check that rejects the directory', async () => {
+  it('exits 3 and prints the line of every check that rejects the directory', longCase, async () => {
     using dir = tempDir();
     oneBundle(dir, [{ name: 'json', parse: ['*.json'] }, grep]);
     writeTree(dir.join('policy'), { 'block.rpz': 'evil\n', 'a.json': '{"a": }\n' });
@@ -110,7 +110,7 @@ describe('writ check', () => {
     assert.equal(answer.exitCode, 3, JSON.stringify(answer));
   });
 
-  it('ends a check after its timeout, and exits 1 without a verdict', async () => {
+  it('ends a check after its timeout, and exits 1 without a verdict', longCase, async () => {
     using dir = tempDir();
     oneBundle(dir, [shell('sleep 60', { timeout: '1s' })]);
     const answer = await check(dir);

@@ -106,7 +106,7 @@ describe('writ key show', needs('openssl', 'openssl'), () => {
 });
 
 describe('writ key passphrase', () => {
-  it('encrypts the same key with a new passphrase, and only the new one unlocks it', async () => {
+  it('encrypts the same key with a new passphrase, and only the new one unlocks it', longCase, async () => {
     using dir = tempDir();
     writeFileSync(dir.join('old'), 'old\n');
     writeFileSync(dir.join('new'), 'new\n');

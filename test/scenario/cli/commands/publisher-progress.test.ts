@@ -1,6 +1,7 @@
 // The progress line of the publisher's commands: on a terminal from the first step on, and never in output for a program.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { madeHere } from '../../../kit/cli/publisher-cli.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { listOf } from '../../../kit/delta/list-tree.js';
@@ -18,7 +19,7 @@ const commands = [
 ] as const;
 
 describe('a long publisher command', () => {
-  it('prints the progress of each step on a terminal', async () => {
+  it('prints the progress of each step on a terminal', longCase, async () => {
     using dir = tempDir();
     madeHere(dir);
     writeTree(dir.join('source'), { 'block.rpz': listOf(2000) });

@@ -182,7 +182,7 @@ describe('writ serve', () => {
     assert.deepEqual([jsonOf(noPair)['code'], noPair.exitCode], ['TLS_INVALID', 2]);
   });
 
-  it('keeps running after SIGHUP when it has no certificate to read again', async () => {
+  it('keeps running after SIGHUP when it has no certificate to read again', longCase, async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);

@@ -49,7 +49,7 @@ describe('a change check on a host', () => {
     assert.deepEqual((await pulled(published)).outcome, 'activated');
   });
 
-  it('accepts the older release after a withdrawal, whatever the sizes are', async () => {
+  it('accepts the older release after a withdrawal, whatever the sizes are', longCase, async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [size] }] });
     await published.repository.publish({ list: list(10) });
@@ -61,7 +61,7 @@ describe('a change check on a host', () => {
     assert.equal(published.host.read(`${bundle}/list`), list(10));
   });
 
-  it('compares a newer release with a withdrawn one that is still active', async () => {
+  it('compares a newer release with a withdrawn one that is still active', longCase, async () => {
     using dir = tempDir();
     using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [size] }] });
     await published.repository.publish({ list: list(100) });

@@ -66,7 +66,7 @@ describe('runParseCheck', () => {
     );
   });
 
-  it('refuses data that do not match the schema, with line, column and pointer', async () => {
+  it('refuses data that do not match the schema, with line, column and pointer', longCase, async () => {
     const files = { 'a.yaml': 'port: 53\nhost: 10.0.0.1\n', 'b.yaml': 'host: here\nport: many\n' };
     const { verdict, text } = await check({ files, hostSchema: schema });
     assert.equal(verdict.kind, 'refused');

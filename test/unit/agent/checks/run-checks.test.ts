@@ -12,6 +12,7 @@ import type { BundleConfig, CheckConfig } from '../../../../src/core/config/conf
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { manifestFile } from '../../../kit/repository/archive-builder.js';
 
@@ -58,7 +59,7 @@ function codesOf({ problems }: CheckResult): Record<string, string> {
 }
 
 describe('runChecks', () => {
-  it('runs every check of every bundle and reports each', async () => {
+  it('runs every check of every bundle and reports each', longCase, async () => {
     const result = await run({
       one: [check('a', 'cat "$1/one/a.yaml" "$2/a.yaml"'), check('b', 'exit 40')],
       two: [{ kind: 'parse', name: 'c', files: ['*.yaml'], timeoutMs: 60_000, maxMemoryBytes: 64_000_000 }],

@@ -96,7 +96,7 @@ describe('writ doctor', () => {
     assert.deepEqual([found?.state, found?.code], ['FAIL', 'PATH_UNSAFE']);
   });
 
-  it('compares the clock with the Date of the server', async () => {
+  it('compares the clock with the Date of the server', longCase, async () => {
     using host = copyHost(installed);
     const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0 });
     try {

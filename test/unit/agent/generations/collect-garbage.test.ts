@@ -11,6 +11,7 @@ import { listGenerations } from '../../../../src/agent/generations/generations.j
 import { recoverHost } from '../../../../src/agent/startup/recover-host.js';
 import { writeJournal } from '../../../../src/agent/state/journal.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import {
   collect,
   generations,
@@ -255,7 +256,7 @@ describe('collection', () => {
   });
 });
 
-describe('a killed collection', () => {
+describe('a killed collection', longCase, () => {
   /** The error of a simulated kill. Every later operation throws it too. */
   class Killed extends Error {}
 

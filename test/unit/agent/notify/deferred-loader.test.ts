@@ -184,7 +184,7 @@ describe('a loader that gives no verdict', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
-  it('runs at once with --force after a repair', async () => {
+  it('runs at once with --force after a repair', longCase, async () => {
     using host = await world(broken);
     await host.test.pull();
     host.ready();

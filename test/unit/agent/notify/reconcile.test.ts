@@ -310,7 +310,7 @@ describe('a new member', () => {
     assert.deepEqual(Object.keys(test.host.ledger.read().workers), ['app/a']);
   });
 
-  it('that departed stays in the ledger among the last of many such members', async () => {
+  it('that departed stays in the ledger among the last of many such members', longCase, async () => {
     const { test, driver } = await settledWorld({});
     using _ = test;
     for (const round of [1, 2, 3]) {

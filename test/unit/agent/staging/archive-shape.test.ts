@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { manifestName } from '../../../../src/core/release/manifest.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { seededBytes } from '../../../kit/assert/seeded.js';
 import { assertRefused, jail, type StageInput, stage } from '../../../kit/host/stage-harness.js';
 import {
@@ -175,7 +176,7 @@ describe('the limits of an archive', () => {
     await assertRefused({ tar: bundleTar(bomb), manifest: manifestOf(bomb) }, 'ARCHIVE_LIMIT');
   });
 
-  it('refuse a bomb of many files', async () => {
+  it('refuse a bomb of many files', longCase, async () => {
     const bomb = Array.from({ length: 300 }, (_, index) => ({
       path: `f${1000 + index}`,
       content: Buffer.alloc(20_000),

@@ -14,6 +14,7 @@ import {
   withRefusal,
 } from '../../../../src/agent/state/refusal-rules.js';
 import { digestFromHex } from '../../../../src/core/names.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 
 const hourMs = 3_600_000;
 const pace = { firstMs: hourMs, isHostFault: false };
@@ -48,7 +49,7 @@ describe('#withRefusal', () => {
     assert.equal(findRefusal(known, 'access', digestA), undefined);
   });
 
-  it('keeps at most 1000 refusals, so that a publisher cannot fill the disk', () => {
+  it('keeps at most 1000 refusals, so that a publisher cannot fill the disk', longCase, () => {
     let known: readonly RefusalEntry[] = [];
     for (let i = 0; i < 1100; i++) {
       const digest = digestFromHex(i.toString(16).padStart(64, '0'))!;

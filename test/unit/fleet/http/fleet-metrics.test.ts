@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { FleetSummary, OfferGroup, ReleaseCount } from '../../../../src/core/fleet/answers.js';
 import { summarize } from '../../../../src/core/fleet/fleet-summary.js';
 import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 
 const release: ReleaseCount = {
   ...{ bundle: 'dns', channel: 'stable', serial: 42, manifest: 'a' },
@@ -40,7 +41,7 @@ const has = (lines: readonly string[], ...wanted: string[]): void =>
   );
 
 describe('metrics of a fleet', () => {
-  it('show numbers without the name of a bundle, channel, team or host', async () => {
+  it('show numbers without the name of a bundle, channel, team or host', longCase, async () => {
     const keys = [
       { role: 'timestamp', version: 9, expiresAtMs: 90_000 },
       { role: 'team-a', version: 1, expiresAtMs: 80_000 },

@@ -30,7 +30,7 @@ describe('the routes of a fleet server about itself', () => {
     }
   });
 
-  it('report an unreachable store: no health, and a metric for it', async () => {
+  it('report an unreachable store: no health, and a metric for it', longCase, async () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     const bench = await fleetBench(directory.join('store'), clock);

@@ -240,7 +240,7 @@ describe('the queries of a fleet', () => {
     assert.deepEqual([hosts.waiting, hosts.stopped, hosts.blocked], [1, 0, 0]);
   });
 
-  it('leave a retired host out of every count, and find it by a filter for it', async () => {
+  it('leave a retired host out of every count, and find it by a filter for it', longCase, async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];
     await send(f.ingest, one, reportOf('web-1'));
@@ -253,7 +253,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.log({ limit: 1 })).entries[0]?.what, 'host.retire');
   });
 
-  it('return every host once over pages, and refuse an invalid cursor', async () => {
+  it('return every host once over pages, and refuse an invalid cursor', longCase, async () => {
     await using f = await open();
     await f.hosts(7, { site: 'fra' });
     const names: string[] = [];
@@ -309,7 +309,7 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.host('opa/t/web-1', 'view')).key, 'opa/t/web-1');
   });
 
-  it('bind the values of a filter, so that none is SQL', async () => {
+  it('bind the values of a filter, so that none is SQL', longCase, async () => {
     await using f = await open();
     await f.hosts(2);
     const filter = parseHostFilter(`host=' or 1=1 --`);
@@ -474,15 +474,19 @@ describe('the queries of a fleet', () => {
     assert.deepEqual(await counted(), [2, 2, 0]);
   });
 
-  it('leave out hosts that are silent for longer than the given time, and return their number', async () => {
-    await using f = await open();
-    const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
-    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
-    await f.clock.advance(3 * 86_400_000);
-    await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(2)] }));
-    const { of, excepted } = await f.queries.wait({ ...question, exceptSilentMs: 2 * 86_400_000 });
-    assert.deepEqual([of, excepted], [1, 1]);
-  });
+  it(
+    'leave out hosts that are silent for longer than the given time, and return their number',
+    longCase,
+    async () => {
+      await using f = await open();
+      const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+      await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+      await f.clock.advance(3 * 86_400_000);
+      await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(2)] }));
+      const { of, excepted } = await f.queries.wait({ ...question, exceptSilentMs: 2 * 86_400_000 });
+      assert.deepEqual([of, excepted], [1, 1]);
+    },
+  );
 
   it('return the confirmations of a release as a curve', longCase, async () => {
     await using f = await open();

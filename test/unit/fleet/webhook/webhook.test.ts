@@ -5,6 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { createProxies } from '../../../../src/platform/net/proxies.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -49,7 +50,7 @@ describe('a webhook that fails', () => {
   });
 });
 
-describe('a webhook behind a proxy', () => {
+describe('a webhook behind a proxy', longCase, () => {
   it('is notified through the proxy', async () => {
     using dir = tempDir(memory());
     await using bench = await fleetBench(dir.join('store'), fakeClock());

@@ -5,6 +5,7 @@ import { after, describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type LockOptions, takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runNodeScript, startScript } from '../../../kit/cli/child-script.js';
 import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -14,7 +15,7 @@ const holders = lockHolders();
 describe('a note that misleads', () => {
   after(holders.endAll);
 
-  it('of a dead process is ignored, and the process that inherited the lock is named', async () => {
+  it('of a dead process is ignored, and the process that inherited the lock is named', longCase, async () => {
     using dir = tempDir();
     await killHolder(await holders.start(dir.join('lock')));
     assert.match(fs.readFileSync(dir.join('lock'), 'utf8'), /^agent /);
@@ -25,7 +26,7 @@ describe('a note that misleads', () => {
     });
   });
 
-  it('that is incomplete, empty or too long is ignored, and the holder is named', async () => {
+  it('that is incomplete, empty or too long is ignored, and the holder is named', longCase, async () => {
     using dir = tempDir();
     const holder = await holders.start(dir.join('lock'));
     const whole = fs.readFileSync(dir.join('lock'), 'utf8');
@@ -56,7 +57,7 @@ describe('a note that misleads', () => {
   });
 });
 
-describe('a child of a holder', () => {
+describe('a child of a holder', longCase, () => {
   it('that becomes a daemon does not keep the lock when the holder dies', async () => {
     using dir = tempDir();
     const holder = startScript(`

@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { type LockOptions, takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -34,7 +35,7 @@ describe('takeLock', () => {
     assert.equal(error.kind, 'busy');
   });
 
-  it('reports the work of the holder, its start, and that it runs', async () => {
+  it('reports the work of the holder, its start, and that it runs', longCase, async () => {
     using dir = tempDir();
     const before = Date.now();
     const holder = await holders.start(dir.join('lock'));

@@ -249,7 +249,7 @@ describe('what cannot be killed with the group', () => {
     assert.equal(result.stdout, 'said\n');
   });
 
-  it('does not turn a verdict into a timeout, nor aim at an id that is free again', async () => {
+  it('does not turn a verdict into a timeout, nor aim at an id that is free again', longCase, async () => {
     using dir = tempDir();
     const kill = mock.method(process, 'kill');
     const result = ran(await sh(`${daemonise(dir.join('pid'))}; exit 0`));

@@ -76,7 +76,7 @@ describe('an error in the log', () => {
   });
 });
 
-describe('a log for people', () => {
+describe('a log for people', longCase, () => {
   it('has text lines in place of JSON, for both kinds of log', async () => {
     for (const kind of ['createLog', 'createBusyLog']) {
       const result = await runNodeScript(

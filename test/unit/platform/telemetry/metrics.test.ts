@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMetrics } from '../../../../src/platform/telemetry/metrics.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 
 describe('metrics', () => {
-  it('writes counters and gauges in the text format', async () => {
+  it('writes counters and gauges in the text format', longCase, async () => {
     const metrics = await createMetrics({ process: 'omit' });
     const counter = metrics.counter({ name: 'writ_test_total', help: 'Things.', labels: ['kind'] });
     const gauge = metrics.gauge({ name: 'writ_test_seconds', help: 'Time.', labels: ['role'] });

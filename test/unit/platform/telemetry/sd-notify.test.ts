@@ -8,6 +8,7 @@ import {
 } from '../../../../src/platform/telemetry/sd-notify.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { logLines } from '../../../kit/assert/log-lines.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { listenForNotices } from '../../../kit/net/notify-listener.js';
 import { needs } from '../../../kit/programs/real-programs.js';
@@ -97,7 +98,7 @@ describe('the watchdog of the environment', () => {
   });
 });
 
-describe('the monotonic clock', () => {
+describe('the monotonic clock', longCase, () => {
   it('is equal to that of other processes on this machine', python, async () => {
     using dir = tempDir();
     await using manager = await listenForNotices(dir.join('notify'));

@@ -76,7 +76,7 @@ describe('a publish', () => {
     },
   );
 
-  it('makes the same bytes of the same trees', async () => {
+  it('makes the same bytes of the same trees', longCase, async () => {
     const made: unknown[] = [];
     for (let turn = 0; turn < 2; turn += 1) {
       using dir = tempDir();

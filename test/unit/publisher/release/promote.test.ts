@@ -74,20 +74,24 @@ describe('promoteRelease', () => {
     assert.deepEqual(directoryState(repository.directory), before);
   });
 
-  it('refuses when the channel is ahead, the serial withdrawn, or there is nothing to take', async () => {
-    using dir = tempDir();
-    const repository = sampleRepository(dir);
-    await repository.publish({ file: 'one' }, canary);
-    await repository.publish({ file: 'two' });
-    const ahead = await rejectsCode('RELEASE_REFUSED', promote(repository));
-    assert.deepEqual([ahead.facts.expected, ahead.facts.actual], [2, 1]);
-    await repository.publish({ file: 'three' }, canary);
-    const options = changeOptions(repository);
-    await withdrawRelease({ bundle, serials: [3], channel: 'stable', reason: '' }, options);
-    await rejectsCode('RELEASE_REFUSED', promote(repository));
-    await rejectsCode('RELEASE_UNKNOWN', promote(repository, 'none'));
-    await rejectsCode('USAGE', promote(repository, 'stable'));
-  });
+  it(
+    'refuses when the channel is ahead, the serial withdrawn, or there is nothing to take',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish({ file: 'one' }, canary);
+      await repository.publish({ file: 'two' });
+      const ahead = await rejectsCode('RELEASE_REFUSED', promote(repository));
+      assert.deepEqual([ahead.facts.expected, ahead.facts.actual], [2, 1]);
+      await repository.publish({ file: 'three' }, canary);
+      const options = changeOptions(repository);
+      await withdrawRelease({ bundle, serials: [3], channel: 'stable', reason: '' }, options);
+      await rejectsCode('RELEASE_REFUSED', promote(repository));
+      await rejectsCode('RELEASE_UNKNOWN', promote(repository, 'none'));
+      await rejectsCode('USAGE', promote(repository, 'stable'));
+    },
+  );
 
   it('carries on what was withdrawn on either channel', longCase, async () => {
     using dir = tempDir();

@@ -133,7 +133,7 @@ describe('the bounds on the change of a correction', () => {
     assert.equal(done.withinBoundsOf, 1, 'release 3 corrected release 2, so 2 is the fault');
   });
 
-  it('are not those of a withdrawn release', async () => {
+  it('are not those of a withdrawn release', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ list: lines(250) });

@@ -76,7 +76,7 @@ describe('publishBundle', () => {
     assert.equal(again.kind, 'nothing-new');
   });
 
-  it('gives a tree that returns a serial of its own', async () => {
+  it('gives a tree that returns a serial of its own', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);
@@ -105,7 +105,7 @@ describe('publishBundle', () => {
     assert.equal((await seenByHost(repository)).release?.serial, 43);
   });
 
-  it('carries withdrawn serials on with every later release of the channel', async () => {
+  it('carries withdrawn serials on with every later release of the channel', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);

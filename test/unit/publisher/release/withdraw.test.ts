@@ -81,7 +81,7 @@ describe('withdrawRelease', () => {
     },
   );
 
-  it('lists an older release as withdrawn while its channel stays', async () => {
+  it('lists an older release as withdrawn while its channel stays', longCase, async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 3);
     const result = await withdraw(repository, [2]);
@@ -193,7 +193,7 @@ describe('withdrawRelease', () => {
     assert.equal((await repository.refresh()).versions.timestamp > 0, true);
   });
 
-  it('brings nothing back by another channel that was withdrawn on its own', async () => {
+  it('brings nothing back by another channel that was withdrawn on its own', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     for (const file of ['one', 'two']) await repository.publish({ file });
@@ -240,7 +240,7 @@ describe('withdrawRelease', () => {
     await rejectsCode('KEYS_MISSING', withdrawRelease({ bundle, serials: [2], reason: '' }, options));
   });
 
-  it('killed before its timestamp is written, it is finished by the same command', async () => {
+  it('killed before its timestamp is written, it is finished by the same command', longCase, async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);
     const durableFs = createDurableFs({

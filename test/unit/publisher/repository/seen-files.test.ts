@@ -114,7 +114,7 @@ describe('a published file of a team that the snapshot of a thief no longer list
     assert.deepEqual(planKeyChange(repository, team), { handedOver: [2], leftOut: [] });
   });
 
-  it('is handed over where the snapshot of the thief does not list the team', async () => {
+  it('is handed over where the snapshot of the thief does not list the team', longCase, async () => {
     using dir = tempDir();
     const { repository, team } = await olderTeamFile(dir);
     const key = (role: string): string => `${repository.keys}/${role}.key`;

@@ -70,28 +70,32 @@ describe('a committed root', () => {
     },
   );
 
-  it('with a new timestamp key is signed by it in the same step; a replayed old timestamp is refused', async () => {
-    using dir = tempDir();
-    const repository = sampleRepository(dir);
-    await repository.publish({ a: 'a' });
-    const host = hostOf(repository);
-    await host.refresh();
-    const stolen = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
-    const change = { replace: [replacing(dir, 'timestamp')] };
-    const result = await commit(repository, await complete(repository, change));
-    assert.deepEqual(result.signed, { timestamp: 3 });
-    assert.deepEqual(await versionsOf(host), { root: 2, timestamp: 3, snapshot: 2, targets: 2 });
-    assert.deepEqual(await versionsOf(hostOf(repository)), {
-      root: 2,
-      timestamp: 3,
-      snapshot: 2,
-      targets: 2,
-    });
-    fs.writeFileSync(metadataPath(repository, 'timestamp.json'), stolen);
-    for (const one of [host, hostOf(repository)]) {
-      await rejectsCode('SIGNATURE_WRONG_KEY', one.refresh({ conditional: 'no' }));
-    }
-  });
+  it(
+    'with a new timestamp key is signed by it in the same step; a replayed old timestamp is refused',
+    longCase,
+    async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish({ a: 'a' });
+      const host = hostOf(repository);
+      await host.refresh();
+      const stolen = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+      const change = { replace: [replacing(dir, 'timestamp')] };
+      const result = await commit(repository, await complete(repository, change));
+      assert.deepEqual(result.signed, { timestamp: 3 });
+      assert.deepEqual(await versionsOf(host), { root: 2, timestamp: 3, snapshot: 2, targets: 2 });
+      assert.deepEqual(await versionsOf(hostOf(repository)), {
+        root: 2,
+        timestamp: 3,
+        snapshot: 2,
+        targets: 2,
+      });
+      fs.writeFileSync(metadataPath(repository, 'timestamp.json'), stolen);
+      for (const one of [host, hostOf(repository)]) {
+        await rejectsCode('SIGNATURE_WRONG_KEY', one.refresh({ conditional: 'no' }));
+      }
+    },
+  );
 
   it('with new keys of every role keeps the same releases', longCase, async () => {
     using dir = tempDir();
@@ -211,7 +215,7 @@ describe('waiting targets of a replaced targets key', () => {
 });
 
 describe('a proposal that must not become the root', () => {
-  it('has too few signatures of the old root, or of the new one', async () => {
+  it('has too few signatures of the old root, or of the new one', longCase, async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const carol = newKey(dir, 'carol');

@@ -10,6 +10,7 @@ import { openRepositoryClient } from '../../../../src/trust/repository-client.js
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -31,7 +32,7 @@ function init(dir: TempDir, given: Partial<InitOptions> = {}) {
 }
 
 describe('initRepository', () => {
-  it('makes a repository that a client verifies, with nothing in it', async () => {
+  it('makes a repository that a client verifies, with nothing in it', longCase, async () => {
     using dir = tempDir();
     const { url, rootPath } = sampleRepository(dir, { clock });
     const source = openRepositorySource(url, { clock, version: 'test' });

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createOnlineSigner } from '../../../../src/cli/repository/online-signer.js';
 import type { RefusedFile } from '../../../../src/server/resign/resigner.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -42,7 +43,7 @@ describe('a waiting file of a team with a missing archive', () => {
     return repository;
   }
 
-  it('makes writ refresh fail with the archive, the code and the remedy', async () => {
+  it('makes writ refresh fail with the archive, the code and the remedy', longCase, async () => {
     using dir = tempDir();
     const repository = await missingArchive(dir);
     const { exitCode, stderr } = await writ(dir, repository, 'refresh', '--keys', repository.keys);
@@ -51,7 +52,7 @@ describe('a waiting file of a team with a missing archive', () => {
     assert.match(stderr, upload);
   });
 
-  it('is named with both by writ repo status, which exits 1 and names no signature', async () => {
+  it('is named with both by writ repo status, which exits 1 and names no signature', longCase, async () => {
     using dir = tempDir();
     const repository = await missingArchive(dir);
     const { exitCode, stdout } = await writ(dir, repository, 'repo', 'status');
@@ -118,7 +119,7 @@ describe('waiting targets with a missing archive', () => {
   });
 });
 
-describe('an expired waiting file of a team', () => {
+describe('an expired waiting file of a team', longCase, () => {
   it('is named with its expiry and the command that renews it', async () => {
     using dir = tempDir();
     const clock = fakeClock();

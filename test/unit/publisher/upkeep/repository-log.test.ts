@@ -10,6 +10,7 @@ import {
   recordProblem,
 } from '../../../../src/publisher/upkeep/log-reading.js';
 import { type RepositoryLog, readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, newKey } from '../../../kit/repository/ceremony.js';
@@ -135,7 +136,7 @@ describe('a file that is signed and is not the one that was named', () => {
     assert.deepEqual(problemsOf(logOf(repository)), ['metadata/2.targets.json METADATA_MIX']);
   });
 
-  it('is one of a team', async () => {
+  it('is one of a team', longCase, async () => {
     using dir = tempDir();
     const clock = fakeClock();
     const repository = sampleRepository(dir, { clock });

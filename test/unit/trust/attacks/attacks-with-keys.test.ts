@@ -2,6 +2,7 @@
 // stolen key can and cannot do. The policy stays as it was on the disk of the host, and rotation ends the attack.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { attackedHost } from '../../../kit/host/attacked-host.js';
 import {
   encodeEnvelope,
@@ -139,38 +140,42 @@ describe('key compromise: offline keys below their threshold', () => {
     await host.follows(8);
   });
 
-  it('the only targets key of a team signs for its own paths alone, and not at all once it is replaced', async () => {
-    using host = await attackedHost();
-    const { repository } = host;
-    const team = repository.delegate('targets', { name: 'access-team', paths: ['access/*'] });
-    delete repository.targets.targets['access/stable.tar.br'];
-    const lent = { listedBy: 'access-team' };
-    await publishBy(6);
-    await host.follows(6);
-    const stolen = [...team.keys];
-    const next = makeKey();
-    repository.targets.delegations.keys[next.id] = next.key;
-    repository.targets.delegations.roles[0].keyids = [next.id];
-    await publishBy(99);
-    assert.deepEqual(repository.signersOf('access-team'), stolen);
-    await host.resists({
-      code: 'SIGNATURE_WRONG_KEY',
-      freshness: 'refused',
-      keeps: ['root.json', 'access-team.json'],
-    });
-    team.keys = [next];
-    await publishBy(7);
-    await host.follows(7);
-
-    async function publishBy(serial: number): Promise<void> {
-      await host.release(serial);
-      const entry = repository.targets.targets['access/stable.tar.br'];
+  it(
+    'the only targets key of a team signs for its own paths alone, and not at all once it is replaced',
+    longCase,
+    async () => {
+      using host = await attackedHost();
+      const { repository } = host;
+      const team = repository.delegate('targets', { name: 'access-team', paths: ['access/*'] });
       delete repository.targets.targets['access/stable.tar.br'];
-      repository.signedOf(lent.listedBy).targets['access/stable.tar.br'] = entry;
-      repository.signedOf(lent.listedBy).version += 1;
-      repository.publish();
-    }
-  });
+      const lent = { listedBy: 'access-team' };
+      await publishBy(6);
+      await host.follows(6);
+      const stolen = [...team.keys];
+      const next = makeKey();
+      repository.targets.delegations.keys[next.id] = next.key;
+      repository.targets.delegations.roles[0].keyids = [next.id];
+      await publishBy(99);
+      assert.deepEqual(repository.signersOf('access-team'), stolen);
+      await host.resists({
+        code: 'SIGNATURE_WRONG_KEY',
+        freshness: 'refused',
+        keeps: ['root.json', 'access-team.json'],
+      });
+      team.keys = [next];
+      await publishBy(7);
+      await host.follows(7);
+
+      async function publishBy(serial: number): Promise<void> {
+        await host.release(serial);
+        const entry = repository.targets.targets['access/stable.tar.br'];
+        delete repository.targets.targets['access/stable.tar.br'];
+        repository.signedOf(lent.listedBy).targets['access/stable.tar.br'] = entry;
+        repository.signedOf(lent.listedBy).version += 1;
+        repository.publish();
+      }
+    },
+  );
 });
 
 function serveRoot(repository: RepositorySimulator, root: unknown, signers: readonly SimulatedKey[]): void {

@@ -25,17 +25,21 @@ describe('arbitrary installation', () => {
     await host.follows(6);
   });
 
-  it('is refused when an attacker on the server signs with another key: SIGNATURE_WRONG_KEY', async () => {
-    for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
-      using host = await attackedHost();
-      host.repository.signers.set(role, [makeKey()]);
-      await host.release(6);
-      await host.resists({ code: 'SIGNATURE_WRONG_KEY', keeps: ['root.json', `${role}.json`] });
-      host.repository.signers.delete(role);
-      await host.release(7);
-      await host.follows(7);
-    }
-  });
+  it(
+    'is refused when an attacker on the server signs with another key: SIGNATURE_WRONG_KEY',
+    longCase,
+    async () => {
+      for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
+        using host = await attackedHost();
+        host.repository.signers.set(role, [makeKey()]);
+        await host.release(6);
+        await host.resists({ code: 'SIGNATURE_WRONG_KEY', keeps: ['root.json', `${role}.json`] });
+        host.repository.signers.delete(role);
+        await host.release(7);
+        await host.follows(7);
+      }
+    },
+  );
 
   it('is refused when that key claims the id of the right one: SIGNATURE_THRESHOLD', async () => {
     using host = await attackedHost();
@@ -253,7 +257,7 @@ describe('slow retrieval', () => {
     await host.follows(6);
   });
 
-  it('of an archive ends at the deadline: DOWNLOAD_TIMEOUT', async () => {
+  it('of an archive ends at the deadline: DOWNLOAD_TIMEOUT', longCase, async () => {
     await using server = await bentServer(impatient);
     using host = await attackedHost({ source: server.source });
     await host.release(6);

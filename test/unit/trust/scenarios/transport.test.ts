@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { defaultTransportLimits, type TransportLimits } from '../../../../src/core/limits.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import type { RepositorySource } from '../../../../src/trust/sources/source.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { sourceByPath } from '../../../kit/net/bent-server.js';
 import { type HttpFixture, httpFixture } from '../../../kit/net/http-fixture.js';
@@ -191,7 +192,7 @@ const rows: readonly [string, Verdict, Bend][] = [
   ],
 ];
 
-describe('a timestamp, over HTTP, that', () => {
+describe('a timestamp, over HTTP, that', longCase, () => {
   for (const [name, code, bend] of rows) {
     it(`${name}: ${code}`, async () => {
       await using it = await httpBench(code);
@@ -204,7 +205,7 @@ describe('a timestamp, over HTTP, that', () => {
   }
 });
 
-describe('any other file, over HTTP, that', () => {
+describe('any other file, over HTTP, that', longCase, () => {
   const files = [
     ['2.root.json', { root: 1, snapshot: 1, targets: 1, timestamp: 1 }],
     ['2.snapshot.json', { root: 2, snapshot: 1, targets: 1, timestamp: 2 }],

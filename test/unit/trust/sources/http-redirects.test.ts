@@ -9,6 +9,7 @@ import { requireFound } from '../../../../src/trust/metadata-requests.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import type { FetchVerdict, RepositorySource } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { longCase } from '../../../kit/assert/long-case.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
@@ -129,35 +130,34 @@ describe('http source: redirects elsewhere', () => {
     assert.equal(other.requests.length, 0);
   });
 
-  it(
-    'lead to a configured host over https, and from there never to plain http',
-    needs('openssl', 'openssl'),
-    async () => {
-      using dir = tempDir();
-      const { certFile, keyFile } = await makeCertificate(dir.path, 'cdn');
-      const ca = readFileSync(certFile, 'utf8');
-      await using plain = await httpFixture((_request, response) => response.end('plain'));
-      const answer: Answer = (request, response) => {
-        if (request.url === '/plain') return to(plain.url)(request, response);
-        response.end('from the cdn');
-      };
-      const server = createServer({ cert: ca, key: readFileSync(keyFile) }, answer);
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-      await using origin = await httpFixture((request, response) =>
-        to(`https://${host}${request.url}`)(request, response),
-      );
-      const trusting = open(origin.url, { ca, redirects: [host] });
-      assert.equal(await text(trusting, 'a'), 'from the cdn');
-      await rejectsCode('REDIRECT_REFUSED', trusting.fetch('plain', { maxBytes: 10 }));
-      const stranger = open(origin.url, { redirects: [host] });
-      await rejectsCode('SERVER_UNREACHABLE', stranger.fetch('a', { maxBytes: 10 }));
-      const careful = open(origin.url, { ca });
-      await rejectsCode('REDIRECT_REFUSED', careful.fetch('a', { maxBytes: 10 }));
-      assert.equal(plain.requests.length, 0);
-      for (const source of [trusting, stranger, careful]) await source.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  );
+  it('lead to a configured host over https, and from there never to plain http', {
+    ...needs('openssl', 'openssl'),
+    ...longCase,
+  }, async () => {
+    using dir = tempDir();
+    const { certFile, keyFile } = await makeCertificate(dir.path, 'cdn');
+    const ca = readFileSync(certFile, 'utf8');
+    await using plain = await httpFixture((_request, response) => response.end('plain'));
+    const answer: Answer = (request, response) => {
+      if (request.url === '/plain') return to(plain.url)(request, response);
+      response.end('from the cdn');
+    };
+    const server = createServer({ cert: ca, key: readFileSync(keyFile) }, answer);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await using origin = await httpFixture((request, response) =>
+      to(`https://${host}${request.url}`)(request, response),
+    );
+    const trusting = open(origin.url, { ca, redirects: [host] });
+    assert.equal(await text(trusting, 'a'), 'from the cdn');
+    await rejectsCode('REDIRECT_REFUSED', trusting.fetch('plain', { maxBytes: 10 }));
+    const stranger = open(origin.url, { redirects: [host] });
+    await rejectsCode('SERVER_UNREACHABLE', stranger.fetch('a', { maxBytes: 10 }));
+    const careful = open(origin.url, { ca });
+    await rejectsCode('REDIRECT_REFUSED', careful.fetch('a', { maxBytes: 10 }));
+    assert.equal(plain.requests.length, 0);
+    for (const source of [trusting, stranger, careful]) await source.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
 });

@@ -118,7 +118,7 @@ describe('the identity of an http worker on this host', () => {
   });
 });
 
-describe('the identity of a line worker', () => {
+describe('the identity of a line worker', longCase, () => {
   it('is the process that listens on its socket, and no longer the one that did', async () => {
     using dir = tempDir();
     const first = await listen(dir.join('s'));
@@ -224,7 +224,7 @@ describe('a pid file', () => {
 });
 
 describe('the signal driver by `process`', () => {
-  it('signals the process that listens', async () => {
+  it('signals the process that listens', longCase, async () => {
     using dir = tempDir();
     const worker = await startFakeWorker(dir.join('log'));
     const listener = await listen(dir.join('s'));
