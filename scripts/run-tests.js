@@ -1,12 +1,13 @@
-// Runs the compiled tests: those of `npm test`, with `--long` the files that have long cases, with `--exhaustive` the exhaustive ones,
+// Runs the compiled tests: those of `npm test`, with `--long` the long cases, with `--exhaustive` the exhaustive ones,
 // with `--all` all of them. Arguments are substrings of file names, of every set, with a minus those to leave out:
 // `node scripts/run-tests.js kresd`, `node scripts/run-tests.js -scenario/`. Only `npm test` leaves out long cases. `--case=TEXT` runs
 // the cases with this text in their name. `--slowest` lists at the end the 30 files and the 30 cases that took longest.
 // scripts/test-plan.js decides what runs in which process, scripts/test-process.js runs the processes.
 
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { chooseFiles, planProcesses } from './test-plan.js';
+import { chooseFiles, isWhollyLong, longPatterns, planProcesses } from './test-plan.js';
 import { hasFailed, killAll, runUnit } from './test-process.js';
 import { chooseSeed } from './test-seed.js';
 
@@ -42,10 +43,16 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => p
 
 const startedMs = performance.now();
 const results = [];
-const units = planProcesses(names);
+const units = planProcesses(names, set === 'long' ? patternsOf : undefined);
 // One more than there are processors: many of them wait, for a daemon, a disk or a timer.
 await Promise.all(Array.from({ length: availableParallelism() + 1 }, work));
 summary();
+
+/** Of a file that has other cases too, only the long ones run. */
+function patternsOf(name) {
+  if (isWhollyLong(name)) return undefined;
+  return longPatterns(readFileSync(`${root}/${name}.test.js`, 'utf8'));
+}
 
 function chosenSet() {
   if (options.includes('--all')) return 'all';

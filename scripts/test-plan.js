@@ -76,8 +76,14 @@ const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-outp
  */
 const heapOfThreads = ['unit/agent/checks/parse-check'];
 
-/** Each file starts real programs for seconds, so all of its cases are long. */
-const longFolders = ['real/demo/', 'real/host/', 'real/packaging/', 'real/pages/'];
+/** All cases are long: of folders whose files start real programs for seconds, and of a file whose cases are rows of a table. */
+const wholeLong = [
+  'real/demo/',
+  'real/host/',
+  'real/packaging/',
+  'real/pages/',
+  'scenario/cycle/pull-faults',
+];
 /** Of another file that has cases for `npm run test:long`: the import of test/kit/assert/long-case.ts. */
 const longMark = '/kit/assert/long-case.js';
 
@@ -90,13 +96,14 @@ function isSample(name) {
   return name.endsWith('.sample');
 }
 
-function isWhollyLong(name) {
-  return isSample(name) || longFolders.some((folder) => name.startsWith(folder));
+/** Whether `npm test` leaves out the whole file. */
+export function isWhollyLong(name) {
+  return isSample(name) || wholeLong.some((begin) => name.startsWith(begin));
 }
 
 /**
  * `usual`: without the exhaustive and the long ones; of a file that has long cases, the others run (WRIT_TEST_SHORT).
- * `long`: the files that have long cases, whole.
+ * `long`: the files that have long cases; `longPatterns` selects these.
  * @param root of the compiled tests
  * @param {{ set: 'usual' | 'long' | 'exhaustive' | 'all', wanted: string[], unwanted: string[] }} choice
  * @returns names below the root, without `.test.js`
@@ -121,32 +128,65 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     .filter((name) => !unwanted.some((part) => matches(name, part)));
 }
 
+/** The title of a case or a suite with `longCase` among its options. */
+const longTitle =
+  /\b(?:describe|it)\(\s*(?:'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`),\s*(?:longCase\b|\{[^{}]*\.\.\.longCase\b)/g;
+
+/**
+ * @param text of a compiled test file
+ * @returns patterns for `--test-name-pattern` that select its long cases and suites; undefined if the whole file is to run, because
+ *   it has none or one without a literal title
+ */
+export function longPatterns(text) {
+  const code = text.replace(/^import .*$/gm, '');
+  const titles = [...code.matchAll(longTitle)].map(([, literal, template]) => literal ?? template);
+  const uses = code.match(/\blongCase\b/g) ?? [];
+  if (titles.length === 0 || titles.length !== uses.length) return undefined;
+  return titles.map((title) =>
+    title
+      .split(/\$\{[^}]*\}/)
+      .map((part) => part.replace(/\\(.)/g, '$1').replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+      .join('.*'),
+  );
+}
+
 function isInSharingFolder(name) {
   return sharing.some((folder) => name.startsWith(folder));
 }
 
-/** @returns the processes, each as `runUnit` of scripts/test-process.js takes it; the longest first */
-export function planProcesses(names) {
+/**
+ * @param {readonly string[]} names
+ * @param {(name: string) => readonly string[] | undefined} patternsOf what selects the cases of a file; undefined: all of them
+ * @returns the processes, each as `runUnit` of scripts/test-process.js takes it; the longest first
+ */
+export function planProcesses(names, patternsOf = () => undefined) {
   const isShared = (name) =>
     isInSharingFolder(name) &&
     slow[name] === undefined &&
     !neverShared.includes(name) &&
     !heapOfThreads.includes(name);
   const shared = names.filter(isShared);
-  const count = Math.ceil(shared.length / filesInProcess);
-  // Dealt out one by one: neighbours are often as long as each other.
-  const groups = Array.from({ length: count }, (_, at) => shared.filter((_, index) => index % count === at));
+  // A pattern applies to all files of a process.
+  const hasPatterns = (name) => patternsOf(name) !== undefined;
+  const groups = [shared.filter(hasPatterns), shared.filter((name) => !hasPatterns(name))].flatMap(dealOut);
   const alone = names.filter((name) => !isShared(name)).map((name) => [name]);
   const seconds = (group) => group.reduce((sum, name) => sum + (slow[name] ?? 1), 0);
   return [...alone, ...groups]
     .sort((a, b) => seconds(b) - seconds(a))
     .map((group) => ({
       names: group,
+      patterns: group.flatMap((name) => patternsOf(name) ?? []),
       timeoutMs: timeoutOf(group),
       // Flushes and removals of so many hosts would keep a disk busy; what they do on a disk is tested by the other folders.
       isInMemory: group.every(isInSharingFolder),
       hasHeapLimit: !group.some((name) => heapOfThreads.includes(name)),
     }));
+}
+
+/** One by one, because neighbours often take equally long. */
+function dealOut(names) {
+  const count = Math.ceil(names.length / filesInProcess);
+  return Array.from({ length: count }, (_, at) => names.filter((_, index) => index % count === at));
 }
 
 /** The deadline of each of them. */

@@ -44,9 +44,11 @@ const reportMs = 10_000;
 const running = new Set();
 
 /**
- * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, hasHeapLimit: boolean, caseText?: string }} unit
+ * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, hasHeapLimit: boolean, patterns?: readonly string[],
+ *   caseText?: string }} unit
  * files that share a process, by their whole paths; how long each may take alone; whether their temporary files may be in
- * memory; whether the heap of the process is bounded; the text that names of cases must contain
+ * memory; whether the heap of the process is bounded; regular expressions, of which one must match the name of a case or its suite; the text
+ * that names of cases must contain
  * @returns for each file its result: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
 export async function runUnit(unit) {
@@ -82,7 +84,7 @@ function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
   return { file, events, seconds: seconds ?? ownSeconds, cpuSeconds, output, trouble };
 }
 
-async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, caseText }) {
+async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, patterns = [], caseText }) {
   const scratch = mkdtempSync(join(isInMemory && hasMemory() ? memoryPath : tmpdir(), 'writ-tests-'));
   // Tests start programs as another user, which reads these files.
   chmodSync(scratch, 0o755);
@@ -91,7 +93,8 @@ async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, caseText
   const startedMs = performance.now();
   try {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
-    const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
+    const chosen = caseText === undefined ? patterns : [escaped(caseText)];
+    const pattern = chosen.map((text) => `--test-name-pattern=${text}`);
     const heap = hasHeapLimit ? [`--max-old-space-size=${maxHeapMegabytes}`] : [];
     const flags = [...heap, ...collectorFlags, ...reportFlags(scratch), '--import', preload];
     const argv = [...flags, '--test-reporter', reporter, ...pattern, ...entry];

@@ -17,6 +17,7 @@ const names = readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter((
 /** The used part of scripts/test-plan.js, which has no types. */
 interface TestPlan {
   chooseFiles(root: string, choice: FileChoice): readonly string[];
+  longPatterns(text: string): readonly string[] | undefined;
   planProcesses(names: readonly string[]): readonly { readonly names: readonly string[] }[];
 }
 
@@ -86,6 +87,34 @@ describe('a set of test files', () => {
     assert.deepEqual(await chooseFrom('exhaustive'), ['exhaustive/all']);
     assert.equal((await chooseFrom('all')).length, 5);
     assert.deepEqual(await chooseFrom('all', ['unit/']), ['unit/quick']);
+  });
+});
+
+describe('the patterns of the long cases of a file', () => {
+  const patternsIn = async (text: string) => {
+    const { longPatterns } = (await import(join(projectRoot, 'scripts/test-plan.js'))) as TestPlan;
+    return longPatterns(text);
+  };
+
+  it('match the titles of marked cases and suites, and no other title', async () => {
+    const patterns = await patternsIn(
+      "import { longCase } from './long-case.js';\n" +
+        "describe('a host (whole)', longCase, () => {\n  it('starts', () => {});\n});\n" +
+        "it('costs 1 s', { ...needs('bwrap', 'bubblewrap'), ...longCase }, () => {});\n" +
+        'for (const code of codes)\n  it(`reports $' +
+        '{code}, once`, longCase, () => {});\n' +
+        "it('is quick', () => {});\n",
+    );
+    const matches = (title: string) => patterns?.some((pattern) => new RegExp(pattern).test(title));
+    for (const title of ['a host (whole)', 'costs 1 s', 'reports DISK_FULL, once'])
+      assert.equal(matches(title), true, title);
+    for (const title of ['a host whole', 'is quick', 'starts']) assert.equal(matches(title), false, title);
+  });
+
+  it('are undefined where a marked suite has no literal title, so that the whole file runs', async () => {
+    const text = "import { longCase } from './long-case.js';\ndescribe(title, longCase, () => {});\n";
+    assert.equal(await patternsIn(`${text}it('starts', longCase, () => {});\n`), undefined);
+    assert.equal(await patternsIn("it('is quick', () => {});\n"), undefined);
   });
 });
 
