@@ -141,7 +141,7 @@ function summary() {
   process.exitCode = 1;
 }
 
-/** Who fails for one of its cases has no error. */
+/** A suite that fails for one of its cases has no error. */
 function isOwnFailure(event) {
   return hasFailed(event) && event.error !== undefined;
 }

@@ -59,7 +59,7 @@ const slow = {
 const deadlineFactor = 20;
 
 /**
- * Folders whose files share processes: to start one and to load what a whole host is of takes as long as most of the tests
+ * In these folders files share processes: to start one and to load what a whole host is of takes as long as most of the tests
  * themselves. Not the real programs, which a process that ends ends too, and not the exhaustive ones, which are long.
  */
 const sharing = ['contract/', 'outages/', 'scenario/', 'truth/', 'unit/'];
@@ -76,7 +76,7 @@ const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/pull-outp
  */
 const heapOfThreads = ['unit/agent/checks/parse-check'];
 
-/** All cases are long: of folders whose files start real programs for seconds, and of a file whose cases are rows of a table. */
+/** All of their cases are long: the files of these folders start real programs for seconds, and one file has a table of cases. */
 const wholeLong = [
   'real/demo/',
   'real/host/',
@@ -120,7 +120,7 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     exhaustive: isExhaustive,
     all: () => true,
   }[set];
-  // A whole name is that file, and not those whose names begin like it.
+  // A whole name selects that file, and no file with a longer name.
   const matches = (name, part) => (all.includes(part) ? name === part : `${name}.test.js`.includes(part));
   return all
     .filter(isInSet)
