@@ -101,7 +101,11 @@ export function withoutPrevious(ledger: Ledger): Ledger {
   return changeMoved(ledger, { previous: undefined });
 }
 
-/** @param lastKnownGood the generation with a committed move; undefined removes the member */
+/**
+ * Sets the last known good generation, and changes no other member.
+ * @param lastKnownGood the number of a generation with a committed move; undefined removes the member. It is not checked on disk
+ * @returns the changed ledger. The caller writes it. Throws nothing.
+ */
 export function withLastKnownGood(ledger: Ledger, lastKnownGood: number | undefined): Ledger {
   return changeMoved(ledger, { lastKnownGood });
 }

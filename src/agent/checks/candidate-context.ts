@@ -34,7 +34,14 @@ export interface CheckAllOptions extends CandidateOptions {
   readonly built?: number;
 }
 
-/** @param bundles all bundles of the candidate, also the unchanged ones */
+/**
+ * Collects what a check or canary command of this candidate needs. Creates no directory and runs no command.
+ * @param candidatePath the generation directory of the candidate, as it is on the host
+ * @param bundles all bundles of the candidate, also the unchanged ones: the sandbox shows their trees
+ * @returns the context. `confine` is always set; its view names staged trees as the swap will. `currentPath` is undefined before
+ *   the first activation; `scratchRoot` is `options.staging`
+ * @throws Error of the file system (ENOENT, EACCES), which is no WritError, if a tree does not exist
+ */
 export function candidateContext(
   host: Pick<Host, 'config' | 'paths' | 'durable' | 'clock' | 'log' | 'sandbox'>,
   candidatePath: string,

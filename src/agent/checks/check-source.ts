@@ -54,8 +54,12 @@ export interface SourceVerdict {
 }
 
 /**
- * @throws WritError ARCHIVE_LIMIT, ENTRY_REFUSED, MANIFEST_* for a source that staging refuses on any host with this
- *   configuration; INTERRUPTED; DISK_*
+ * Stages unsigned sources, and runs every check of their bundles once. Writes only below `directory`.
+ * @returns the report of each check; in `problems` the worst problem of each refused bundle, by bundle name; the state of the
+ *   sandbox. A refused source is no error: `problems` has it. An empty map: every check accepts
+ * @throws WritError for a source that staging refuses on any host with this configuration: ARCHIVE_LIMIT, ENTRY_REFUSED,
+ *   MANIFEST_MALFORMED, MANIFEST_MISMATCH
+ * @throws WritError INTERRUPTED when `signal` aborts; DISK_* if the directory cannot be written
  */
 export async function checkSource(options: CheckSourceOptions): Promise<SourceVerdict> {
   const { config, sources, directory, clock, log, signal } = options;

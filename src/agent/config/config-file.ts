@@ -86,8 +86,12 @@ function isReadOnly(directory: string): boolean {
 export type AgentPlaces = Pick<AgentConfig, 'state' | 'policy' | 'run' | 'socket'>;
 
 /**
+ * Reads the paths of the agent from its configuration file. Reads four keys, and validates no other key.
  * @param configPath of the configuration file
- * @throws WritError CONFIG_UNREADABLE, CONFIG_SYNTAX
+ * @returns absolute paths: `state`, `run`, `policy` (default: `policy` in the state directory) and `socket` (default:
+ *   `agent.sock` in the run directory). A key that is missing or no absolute path gets its default
+ * @throws WritError CONFIG_UNREADABLE if the file cannot be read or is no regular file; CONFIG_SYNTAX if it is no YAML or too
+ *   long
  */
 export function agentPlaces(configPath: string): AgentPlaces {
   const read = readConfigText(readConfigFile(configPath));

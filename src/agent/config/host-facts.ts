@@ -8,7 +8,14 @@ import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { resolveGroup } from '../../platform/users/group-id.js';
 
-/** @param path directories of programs that are named without one, separated by colons */
+/**
+ * Creates the functions that check whether what a configuration names exists on this host.
+ * @param path directories of programs that are named without one, separated by colons
+ * @returns functions that take a name or path, and return undefined if it is usable, or the problem as text, as `there is no
+ *   /etc/x.pem`. Without permission to check, a path counts as usable. `programForUnprivilegedUser` is absent if the agent is
+ *   not root
+ * Neither this function nor the returned ones throw for what is missing or unreadable on the host.
+ */
 export function createHostFactSource(path: string = defaultPath): HostFactSource {
   return {
     program: (name) => {

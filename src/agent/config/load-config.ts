@@ -41,9 +41,14 @@ export interface LoadOptions {
 }
 
 /**
+ * Reads, parses and validates the configuration file. Writes nothing and logs nothing.
  * @param path of the configuration file
- * @throws WritError CONFIG_UNREADABLE; CONFIG_SYNTAX, CONFIG_INVALID, SOCKET_PATH_TOO_LONG with every mistake in
- * `facts.mistakes`
+ * @param options with `hostFacts` absent, no program, file or group of the configuration is checked on this host
+ * @returns the configuration with all defaults. `tolerated` and `warnings` are empty lists if there are none; neither makes it
+ *   fail
+ * @throws WritError CONFIG_UNREADABLE if the file cannot be read
+ * @throws WritError with every mistake in `facts.mistakes`: the common code of the mistakes, CONFIG_SYNTAX, CONFIG_INVALID or
+ *   SOCKET_PATH_TOO_LONG, or CONFIG_INVALID if their codes differ
  */
 export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfig {
   const text = readConfigFile(path);

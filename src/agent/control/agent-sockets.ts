@@ -27,7 +27,13 @@ const maxReadConnections = 16;
 /** Leaves connections for the watchers of root. */
 const maxReadWatchers = 8;
 
-/** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED of the control socket */
+/**
+ * Opens the control socket, with mode 0600 for root, and the read socket for a configured group, with mode 0660.
+ * @returns both sockets as one: `close` closes both and resolves after the last connection. Without `read` in the configuration,
+ *   or if the read socket cannot be opened, only the control socket is open; the failure is only logged
+ * @throws WritError for the control socket alone: SOCKET_PATH_TOO_LONG; PATH_UNSAFE if others can change its directory;
+ *   SOCKET_IN_USE if another process listens or the path is no socket; LISTEN_FAILED
+ */
 export async function openAgentSockets(host: Host, options: AgentSocketsOptions): Promise<ControlSocket> {
   const { paths, durable, log, clock } = host;
   const { version, handlers } = options;

@@ -79,7 +79,13 @@ const closeGraceMs = 1000;
 /** The time for a client to read the last response, before its connection slot is released. */
 const lingerMs = 5000;
 
-/** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
+/**
+ * Listens on a unix socket, with one request for each connection. A connection above `maxConnections` is closed at once.
+ * @returns the open socket. `close` ends connections after at most 1 s and removes the socket file,
+ * @throws WritError SOCKET_PATH_TOO_LONG; PATH_UNSAFE if others can change its directory; SOCKET_IN_USE if another process
+ *   listens or the path is no socket; LISTEN_FAILED for any other error, such as a missing directory or group. An error of a
+ *   handler or of `parse` goes to the client as the last response, and is never thrown here
+ */
 export async function openRequestSocket<Request extends AnyRequest>(
   options: RequestSocketOptions<Request>,
 ): Promise<ControlSocket> {

@@ -57,8 +57,13 @@ export interface PolicyDifference {
 }
 
 /**
- * @throws WritError USAGE for a generation that is not retained; STATE_DAMAGED; CONFIG_*; against the server also the errors of a
- *   refresh, a download and staging
+ * Compares two retained generations, or the active generation with the offered releases, as `against` selects. Changes nothing.
+ * @returns `from` and `to`: numbers, but `nothing` if no generation is active and `server` for the offered side. `bundles` has
+ *   the bundles that differ, sorted by name, and is empty for equal policies. `notListed` names configured bundles that the
+ *   server does not offer, and is empty for two generations
+ * @throws WritError USAGE for a generation that is not retained, or without an active or previous one; STATE_DAMAGED; CONFIG_*
+ * @throws WritError against the server: the codes of a refresh, a download or staging, such as SERVER_UNREACHABLE,
+ *   DOWNLOAD_DIGEST, INTERRUPTED, DISK_*
  */
 export async function diffPolicy(options: DiffPolicyOptions): Promise<PolicyDifference> {
   const { config } = loadConfig(options.configPath);
