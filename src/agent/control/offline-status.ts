@@ -104,7 +104,13 @@ function readErrorOf(path: string): string | undefined {
   }
 }
 
-/** @throws WritError CONFIG_*, STATE_DAMAGED */
+/**
+ * Creates the status report from the disk, with the last cycle, mirrors and fleet state of status.json if that exists. Writes
+ * nothing.
+ * @returns the report. Its `agent` is `options.agent`, or `stop` if that is left out. On a host without a first pull it has no
+ *   generation. A part that cannot be read is a problem in `problems` and has its empty value
+ * @throws WritError CONFIG_*; STATE_TOO_NEW or DISK_* if ledger or refusals cannot be read; STATE_DAMAGED
+ */
 export async function readOfflineStatus(options: OfflineStatusOptions): Promise<StatusReport> {
   const host = openHostView(options);
   const known = readStatusFile(host.paths);

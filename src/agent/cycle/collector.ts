@@ -38,7 +38,12 @@ const lookAgainMs = 300_000;
 /** The interval after a full disk, so that the problem ends soon after the operator frees space. */
 const fullDiskAgainMs = 10_000;
 
-/** @param find finds the users of generations; the default reads /proc */
+/**
+ * Creates a collector. It has collected nothing yet, so its report has two empty lists. Throws nothing.
+ * @param find finds the users of generations; the default reads /proc
+ * @returns the collector. The next collection is due at the end of the next grace period, after at most 5 minutes, after 10 s if
+ *   the disk was full, and at once if more can be removed. A failed collection is one problem in `report().problems`
+ */
 export function createCollector(find: FindGenerationUsers = findGenerationUsers): Collector {
   let nextMs = Number.NEGATIVE_INFINITY;
   let last: CollectionReport = { held: [], problems: [] };

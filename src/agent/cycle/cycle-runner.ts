@@ -47,9 +47,11 @@ interface FollowUp {
 }
 
 /**
- * @param run performs one cycle; resolves to undefined when the cycle ended for another job. It does not reject for an error of
- *   a cycle
+ * Creates a runner without a running cycle. It starts none by itself. Throws nothing.
+ * @param run performs one cycle. Undefined: the cycle ended early for another job, and its requests join the next cycle
  * @param onWork called when a job begins, reaches a step, and ends; must neither throw nor delay
+ * @returns the runner. Requests that wait for the same cycle get the same result; that cycle has the strongest of their triggers
+ *   (force, pull, reload, then poll and start) and the first `by`. `pull` also rejects with an error that `run` rejects with
  */
 export function createCycleRunner(
   run: (options: RunOptions & { readonly yieldTurn: YieldTurn }) => Promise<CycleResult | undefined>,

@@ -36,7 +36,14 @@ export interface SwapFacts extends CandidateOptions {
   readonly force: 'yes' | 'no';
 }
 
-/** @throws WritError INTERRUPTED, DISK_* */
+/**
+ * Plans the move to a candidate that passed its checks. Scans the active generation only with `force`; writes nothing.
+ * @returns `swap` with the bundles to place and the move: an update if a serial or manifest differs from the active policy, or
+ *   with `force` a repair if its links or a tree are damaged. `none` for the same content without such damage, and for an empty
+ *   candidate
+ * @returns `records`: with `force`, releases with an intact tree whose retained files must be written again; otherwise empty
+ * @throws WritError INTERRUPTED when `signal` aborts during the scan; DISK_* if the scan cannot read
+ */
 export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> {
   const { policy, candidate, force, generation, staging, signal } = facts;
   const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;

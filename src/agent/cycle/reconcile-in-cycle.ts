@@ -13,7 +13,13 @@ export function isAsked(trigger: CycleRequest['trigger']): boolean {
   return trigger === 'pull' || trigger === 'force';
 }
 
-/** @throws WritError DISK_*, STATE_DAMAGED */
+/**
+ * Notifies the pending workers of the active generation, and adds results, problems and warnings to `job.record`. Writes the
+ * ledger. A `poll` respects the backoff of each worker; `pull` and `force` first wait for the minimum of members.
+ * @returns always `ended`, because the cycle has no further step, also without an active generation. If a worker refused and the
+ *   previous generation was restored, the record has that move and the bundles that it changed instead
+ * @throws WritError DISK_*, STATE_DAMAGED. A worker that fails or refuses is no error
+ */
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
   const { host, progress, record, area } = job;
   let left: Left | undefined;

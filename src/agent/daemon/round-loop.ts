@@ -12,7 +12,14 @@ export interface RoundLoop {
   wake(): void;
 }
 
-/** @param runRound resolves with the milliseconds until the next round; with undefined to wait for `wake`. It must not reject */
+/**
+ * Creates the loop; `run` starts it. Throws nothing.
+ * @param runRound resolves with the milliseconds until the next round; with undefined to wait for `wake`. It must not reject
+ * @param options.host read before each round: while its state directory is vanished, the loop skips `runRound` and checks every
+ *   5 s
+ * @returns the loop. `run` resolves after `stop` aborts and the current round has ended. A `wake` during a round starts the next
+ *   one without a delay
+ */
 export function createRoundLoop(
   runRound: () => Promise<number | undefined>,
   { host, stop }: { readonly host: () => Host; readonly stop: AbortSignal },

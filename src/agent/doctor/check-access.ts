@@ -39,7 +39,14 @@ export function readAccess(
   };
 }
 
-/** @param groups names of all groups with workers to notify */
+/**
+ * Combines the facts of all groups into two checks. Reads nothing until a check is called.
+ * @param groups names of all groups with workers to notify
+ * @param accesses the users and profiles of each group; an empty list makes both checks skip
+ * @returns two pairs of name and function, in this order: `permissions` (`FAIL` if a worker cannot read the active generation;
+ *   `skip` without one) and `apparmor` (`warn` if an enforced profile does not mention the policy directory). A function may
+ *   throw for an unreadable directory
+ */
 export function accessChecks(
   config: AgentConfig,
   groups: readonly string[],

@@ -18,7 +18,12 @@ export interface NameFacts {
 
 const maxEtcBytes = 1_000_000;
 
-/** @param etc directory of resolv.conf and hosts */
+/**
+ * Reads how this host resolves the names of its mirrors. Sends no query. Throws nothing for a valid configuration.
+ * @param etc directory of resolv.conf and hosts. A missing or unreadable file, or one of more than 1 MB, counts as empty
+ * @returns `names`: host names of the mirrors, each once, without IP addresses and `file:` mirrors. `known`: the names in hosts,
+ *   with duplicates. `nameservers`: addresses in the order of resolv.conf. Each list may be empty
+ */
 export function nameFacts(
   { repository }: Pick<AgentConfig, 'repository'>,
   etc: string,

@@ -30,7 +30,12 @@ export function fail(text: string, next: string, code?: string): Judged {
   return { state: 'FAIL', text, next, ...(code === undefined ? {} : { code }) };
 }
 
-/** @param problem CONFIG_CHANGED, as the running agent reports it */
+/**
+ * Creates the finding for a configuration file that changed after the agent read it. Throws nothing.
+ * @param problem CONFIG_CHANGED, as the running agent reports it
+ * @returns a warning with its message and code, and the next step `writ reload`; its state is `warn`, so `writ doctor` does not
+ *   fail
+ */
 export function judgeChange({ message, code }: Pick<CheckFailure, 'message' | 'code'>): Judged {
   return { ...warn(message, 'writ reload'), code };
 }

@@ -60,8 +60,11 @@ export interface ReportFacts {
 const states = ['NOTHING_ACTIVE', 'NO_AGENT', 'STALE', 'FROZEN', 'REFUSED', 'EXPIRES_SOON'];
 
 /**
- * Creates the report.
+ * Creates the host report from the status. Pure; the same input gives the same report. Throws nothing.
  * @param status the current status. Its fleet problems are left out, because each report would otherwise change the next one
+ * @returns the report within its size limits. Bundles, groups and roles with an invalid name are left out; an invalid host or
+ *   version is `?`. A truncated report, or one with `dropped` above 0, has the finding REPORT_TRUNCATED. `agent` is `pull` for a
+ *   pull; `root` is left out without its version or digest
  */
 export function makeReport(status: StatusReport, facts: ReportFacts): FleetReport {
   const problems = status.problems.filter(({ code }) => !code.startsWith('FLEET_'));

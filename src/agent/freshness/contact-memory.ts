@@ -31,7 +31,12 @@ export interface ContactKeeper {
 /** A server can ask for hours without a request; this must not delay the check of the age of the policy. */
 const conclusiveAfterMs = 600_000;
 
-/** @param known the last report of this host; undefined without one */
+/**
+ * Creates the memory of refresh attempts, with the last contact of the earlier report. Writes no file. Throws nothing.
+ * @param known the last report of this host; undefined without one: the contact is empty then
+ * @returns the keeper. `read` has no `elapsedMs` (whole milliseconds) until `note` gets an attempt without an error. A noted
+ *   undefined changes nothing
+ */
 export function keepContact(
   known: StatusReport | undefined,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -72,7 +77,13 @@ export interface FreshnessView {
   readonly ledger: Pick<Host['ledger'], 'read'>;
 }
 
-/** @throws WritError as a read of the trust store */
+/**
+ * Judges how current the trusted metadata of this host is. Writes nothing.
+ * @returns the report. `state` is the first that applies: `refused` (the last answer failed verification), `frozen` (a role
+ *   expired), `stale` (too old, or never proven current), `fresh`. On a host without trusted metadata it is `stale`, and `ageMs`
+ *   is left out unless an earlier success is known
+ * @throws WritError ROOT_MISSING, ROOT_UNUSABLE, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED if the trust store cannot be used
+ */
 export function freshnessOf(
   { client, config, ledger, clock }: FreshnessView,
   memory: ContactMemory,

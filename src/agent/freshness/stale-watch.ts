@@ -32,7 +32,12 @@ export interface StaleWatch {
   check(host: Host, contact: ContactKeeper, signal: AbortSignal): Promise<'changed' | 'same'>;
 }
 
-/** @param bootId the kernel's id of this boot */
+/**
+ * Creates the watch, without a failed command. Reads and runs nothing before `check`. Throws nothing.
+ * @param bootId the kernel's id of this boot. A command that succeeded is run again for the same period only with another id
+ * @returns the watch. Its `check` does nothing and resolves to `same` before contact is conclusive, and without a limit and a
+ *   period. A failed command is retried after 30 s, then at growing intervals of at most an hour
+ */
 export function createStaleWatch(bootId: string): StaleWatch {
   const retries = { failed: 0, notBeforeMs: 0 };
   return {

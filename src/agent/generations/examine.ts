@@ -60,7 +60,13 @@ export interface ExaminedGeneration {
   readonly bundles: readonly ExaminedBundle[];
 }
 
-/** Scans a generation. @throws WritError INTERRUPTED by the pace; DISK_* for a read error that is no damage of the medium */
+/**
+ * Scans the links, trees and retained files of a generation. Damage is in the result, never an error.
+ * @returns damage of the links, and each bundle with its own: empty lists if all is intact. The bundles are those that the
+ *   ledger noted for this number, else those of the valid links. A missing directory is one link damage, `missing` with the path
+ *   `.`
+ * @throws WritError INTERRUPTED by the pace; DISK_* for a read error that is no damage of the medium
+ */
 export async function examineGeneration(
   host: DiskView,
   generation: number,

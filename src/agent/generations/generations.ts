@@ -228,7 +228,11 @@ export function reserveMtime({ ledger, clock }: Host, also: Partial<Numbers> = {
 
 type Numbers = Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>;
 
-/** Sets the next numbers. @param numbers must be higher than every number ever used */
+/**
+ * Sets the next numbers of the ledger, as a rebuild of a lost ledger needs. Does not check them. Throws nothing.
+ * @param numbers both must be higher than every number ever used; `lastMtimeSeconds` is in epoch seconds
+ * @returns the changed ledger; the other members stay. The caller writes it
+ */
 export function withNumbers(ledger: Ledger, numbers: Numbers): Ledger {
   return changeNumbers(ledger, numbers);
 }

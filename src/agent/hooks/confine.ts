@@ -56,7 +56,13 @@ export interface Confinement {
   hiddenIn(text: string): string | undefined;
 }
 
-/** @throws WritError SANDBOX_BROKEN if the configuration of the command requires a capability that this host does not have */
+/**
+ * Chooses the user of a command, and prepares its sandbox. Runs nothing before `run`.
+ * @returns the confinement. `user` is undefined if the command runs with the user of an agent that is not root; an agent of root
+ *   uses the configured user, or `nobody`
+ * @throws WritError SANDBOX_BROKEN if the configured user is root or unknown, or differs from that of an agent that is not root.
+ *   `run` rejects with the same code if an agent that is not root must not use a user namespace
+ */
 export function confine(capabilities: SandboxCapabilities, options: ConfineOptions): Confinement {
   const { hook, readers } = options;
   const asked = hook.box ?? defaultHookSandbox;

@@ -25,8 +25,11 @@ export type InstallIdVerdict =
   | { readonly kind: 'new'; readonly next: InstallId; readonly changed: readonly MarkName[] };
 
 /**
- * @param known content of the file; undefined at a first start
- * @param newId used if the verdict is `new`
+ * Decides whether the id of an installation belongs to this machine. Pure; throws nothing.
+ * @param known content of the file; undefined at a first start: the verdict is `new` with an empty `changed`
+ * @param newId used if the verdict is `new`; 32 lower-case hex digits
+ * @returns `new` if a mark differs that both the file and `read` have, with these marks in `changed`. Otherwise `keep` with the
+ *   known id, and the digests of marks that were not known before. A mark that cannot be read now stays and counts as equal
  */
 export function judgeInstallId(known: InstallId | undefined, read: Marks, newId: string): InstallIdVerdict {
   if (known === undefined) return { kind: 'new', next: noted(newId, read), changed: [] };

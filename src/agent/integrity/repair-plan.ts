@@ -129,7 +129,13 @@ export interface RepairCandidate {
   readonly replaced: readonly string[];
 }
 
-/** @param made the parts of the scan, and their staged bundles */
+/**
+ * Combines staged bundles and intact trees to the candidate of a repair. Scans trees with a lost manifest; writes nothing.
+ * @param options the parts of the scan, the selections, and the staged bundles by name
+ * @returns the candidate, in the order of `selections`. It has the staged tree for a damaged one, and the tree on disk
+ *   otherwise, also for a damaged tree that could not be staged. `records` and `replaced` are empty if nothing is damaged
+ * @throws WritError DISK_* for a read error that is no damage of the medium
+ */
 export async function repairCandidate(
   host: Host,
   { parts, selections, staged }: StagedTrees & { readonly parts: readonly PolicyPart[] },

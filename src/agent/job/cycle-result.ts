@@ -37,7 +37,11 @@ export interface CycleRecord {
   refreshedAtBootMs?: number;
 }
 
-/** @param fromGeneration the active generation when the job begins; undefined where none is */
+/**
+ * Creates the record of a job that has no results yet. Throws nothing.
+ * @param fromGeneration the number of the active generation when the job begins; undefined where none is
+ * @returns a new record with an empty map and four empty lists, which the job fills; `error` and `refresh` are absent
+ */
 export function emptyRecord(fromGeneration?: number): CycleRecord {
   return { bundles: new Map(), moves: [], workers: [], problems: [], warnings: [], fromGeneration };
 }

@@ -92,7 +92,12 @@ export function writeMissedEntries(host: Host): void {
   }
 }
 
-/** @param text what was wrong with the file, and what is lost */
+/**
+ * Creates the problem STATE_REBUILT for a state file that was replaced. Writes nothing. Throws nothing.
+ * @param path of the damaged file. The copy in `facts.kept` has the same path with `.damaged` at the end
+ * @param text what was wrong with the file, and what is lost
+ * @returns the problem, with `text` as its message and `path` and `kept` as its facts
+ */
 export function rebuiltProblem(path: string, text: string): Problem {
   return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: setAsidePath(path) } }));
 }

@@ -16,7 +16,13 @@ export interface StagingArea {
   remove(log: Logger): void;
 }
 
-/** @param cycle the cycle's id: its name in `staging/` */
+/**
+ * Creates the handle of the private directory of a cycle. Makes no directory before the first use. Throws nothing itself.
+ * @param cycle the cycle's id: its name in `staging/`
+ * @returns the area. `path` is `staging/<cycle>`, with mode 0711; `remove` does nothing if no directory was made
+ * @throws (its methods) WritError DISK_* if `path` or `directory` cannot make a directory; `directory` also for a name that
+ *   exists
+ */
 export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: string): StagingArea {
   const root = join(paths.staging, cycle);
   let made = false;

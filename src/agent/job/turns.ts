@@ -21,7 +21,12 @@ export interface Turns {
   readonly idle: () => Promise<void>;
 }
 
-/** @param onWork must neither throw nor delay */
+/**
+ * Creates the queue of the jobs of one host. Nothing runs yet. Throws nothing.
+ * @param onWork called when a job begins, reports a step, and ends; must neither throw nor delay
+ * @returns the queue. Its functions pass on the result or the error of their job; a failed job does not stop the next one. Jobs
+ *   run in the order of their requests, but a short job also runs while a cycle waits for the network
+ */
 export function createTurns(onWork: (work: Work) => void): Turns {
   const cycles = createQueue();
   const turns = createQueue();
