@@ -1,6 +1,5 @@
 // Scans a generation: its links, the tree of each bundle, and the retained files that restore that tree (manifest, record,
-// archive). An unreadable file is reported as damage, so that the scan still covers the rest. Reads only, rate limited by
-// its pace.
+// archive). An unreadable file counts as damage, so that the scan covers the rest. Reads only, limited by its pace.
 
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
@@ -29,10 +28,7 @@ import {
 export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
 
 export interface ExamineOptions {
-  /**
-   * `digests` reads everything, `sizes` is the scan after a restart of the agent alone, `places` (only whether the files
-   * exist) is that of a pull without a change.
-   */
+  /** `digests` reads everything; `sizes`: after a restart of the agent; `places`: only whether files exist, for an unchanged pull. */
   readonly contents: ScanDepth;
   readonly pace: Pace;
 }
@@ -62,9 +58,8 @@ export interface ExaminedGeneration {
 
 /**
  * Scans the links, trees and retained files of a generation. Damage is in the result, never an error.
- * @returns damage of the links, and each bundle with its own: empty lists if all is intact. The bundles are those that the
- *   ledger noted for this number, else those of the valid links. A missing directory is one link damage, `missing` with the path
- *   `.`
+ * @returns damage of the links, and each bundle with its own; empty lists if all is intact. The bundles are those that the
+ *   ledger noted for this number, else those of the valid links. A missing directory is one link damage: `missing`, path `.`
  * @throws WritError INTERRUPTED by the pace; DISK_* for a read error that is no damage of the medium
  */
 export async function examineGeneration(

@@ -67,7 +67,12 @@ export function withCrashes(ledger: Ledger, crashes: CrashCount | undefined): Le
   return changeRestrictions(ledger, { crashes });
 }
 
-/** @param releases that no poll tries again */
+/**
+ * Blocks releases, and replaces an earlier block. Throws nothing.
+ * @param releases manifest digests by bundle of the releases that no poll tries again; a forced pull ignores the block
+ * @returns the ledger with the block: the reason cut to 1000 characters, and each digest once in `manifestDigests`. Without
+ *   `until` the block has no such member. The caller writes the ledger
+ */
 export function withBlock(
   ledger: Ledger,
   {

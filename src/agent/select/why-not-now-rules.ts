@@ -81,7 +81,13 @@ export function pauseNow({ pause }: Pick<Ledger, 'pause'>, nowMs: number): Ledge
   return pause?.untilMs !== undefined && pause.untilMs <= nowMs ? undefined : pause;
 }
 
-/** @param what name of the release that waits, as `dns-edge 42` */
+/**
+ * Creates the error for a release that waits because activation is paused. Returns it; throws nothing.
+ * @param what name of the release that waits, as `dns-edge 42`
+ * @returns ACTIVATION_PAUSED, with the facts `by`, `reason`, `since` and, for a pause with an end, `untilMs` (epoch
+ *   milliseconds). Undefined without a pause, and from its end on: a pause with `untilMs` equal to `nowMs` is over. Example of
+ *   the message: `dns-edge 42 waits: paused by user ops until writ resume: audit`
+ */
 export function pausedError(
   ledger: Pick<Ledger, 'pause'>,
   nowMs: number,

@@ -20,7 +20,11 @@ export function withContactBefore(ledger: Ledger, contactBefore: ContactBefore |
   return changeContact(ledger, { contactBefore });
 }
 
-/** @param lost by bundle; the others stay as they are */
+/**
+ * Notes releases that were taken back because no server answered after their swap. Throws nothing.
+ * @param lost by bundle, replaces the earlier entry of that bundle; the entries of other bundles stay. `{}` changes none
+ * @returns the changed ledger. The caller writes it
+ */
 export function withLostContacts(ledger: Ledger, lost: Readonly<Record<string, LostContact>>): Ledger {
   return changeContact(ledger, { lostContacts: { ...ledger.lostContacts, ...lost } });
 }

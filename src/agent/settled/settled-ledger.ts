@@ -129,7 +129,11 @@ function withBakesOfSets(ledger: Ledger, active: ActiveReleaseMap, start: BakeSt
   return [...active].some(isMissing) ? withBakesOf(ledger, active, start) : ledger;
 }
 
-/** @param bakes by bundle; the others stay as they are */
+/**
+ * Sets the bakes of some bundles. Throws nothing.
+ * @param bakes pairs of bundle and bake; the others stay as they are. Of two pairs for one bundle the last one counts
+ * @returns the changed ledger, or the same ledger for an empty list. The caller writes it
+ */
 export function withBakes(ledger: Ledger, bakes: readonly (readonly [string, Bake])[]): Ledger {
   if (bakes.length === 0) return ledger;
   return changeSettled(ledger, { bakes: orNone({ ...ledger.bakes, ...Object.fromEntries(bakes) }) });
@@ -182,7 +186,9 @@ export function withSettled(ledger: Ledger, bundles: readonly string[], settling
 }
 
 /**
- * @param runs the process runs by the keys of the workers; they replace all earlier ones, and none removes the member
+ * Sets the observed process runs of all workers. Throws nothing.
+ * @param runs by the key of the worker; they replace all earlier ones, and `{}` removes the member
+ * @returns the changed ledger. The caller writes it
  */
 export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRuns>>): Ledger {
   return changeSettled(ledger, { runs: orNone(runs) });

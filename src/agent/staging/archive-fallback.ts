@@ -18,9 +18,13 @@ const finalCodes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
+ * Runs the chosen fetch strategy, and if it fails the fetch of the archive.
  * @param attempt runs the chosen strategy
- * @param warnings receives the failure of the strategy
- * @throws the error of the strategy if the archive would fail too, or the error of the archive
+ * @param archive is called only after a failure of `attempt`, once
+ * @returns the result of `attempt`, or of `archive`. In the second case `warnings` gets one problem: DELTA_MISMATCH if `attempt`
+ *   failed with this code, otherwise DELTA_FAILED. It is also logged
+ * @throws the error of `attempt`, without a warning, for INTERRUPTED, DISK_FULL, DISK_QUOTA, DISK_READ_ONLY, DISK_DENIED and
+ *   TOO_MANY_FILES; otherwise the error of `archive`
  */
 export async function withArchiveFallback<T>(
   { host, target, warnings }: { host: Pick<Host, 'log'>; target: SignedTarget; warnings: Problem[] },

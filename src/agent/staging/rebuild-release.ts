@@ -20,7 +20,12 @@ export interface RebuildReleaseOptions extends StagedTreeOptions {
   readonly scratch: string;
 }
 
-/** @throws WritError of many codes: a retained file is damaged, or the disk is full */
+/**
+ * Rebuilds a release from its retained archive and deltas. Sends no request. Writes below `scratch` and `directory`.
+ * @returns the staged bundle of the last delta in `directory`; without deltas that of the archive, in `tree-0` of `scratch`
+ * @throws WritError for a damaged retained file: ARCHIVE_*, DELTA_*, DOWNLOAD_*, ENTRY_REFUSED, MANIFEST_*
+ * @throws WritError INTERRUPTED; DISK_*, also if a retained file is missing or cannot be read. Trees may stay in `scratch` then
+ */
 export async function rebuildRelease(options: RebuildReleaseOptions): Promise<StagedBundle> {
   const { copy, limits, fs, scratch, signal, target } = options;
   const inScratch = (name: string): string => join(scratch, name);

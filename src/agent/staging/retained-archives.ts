@@ -10,7 +10,15 @@ import { archivePathOf } from '../generations/release-records.js';
 import type { Host } from '../state/host.js';
 import { releaseDirectoryName } from '../state/paths.js';
 
-/** @param canDownload false: the client sends no request. @throws (its methods) WritError STATE_DAMAGED then, for a lost archive */
+/**
+ * Creates a client whose downloads read the retained archive first. Its other methods are those of `host.client`.
+ * @param canDownload true: if the retained archive cannot be used, its failure is logged and the mirrors are tried. False: no
+ *   request
+ * @returns the client. `download` resolves to an empty list from the retained archive, otherwise to the result of `host.client`
+ * @throws (its `download`) WritError STATE_DAMAGED for a lost or damaged archive if `canDownload` is false; DISK_* if the
+ *   staging directory cannot be written; the error of an aborted `signal`; the errors of a download from the mirrors. This
+ *   function throws nothing
+ */
 export function preferRetainedArchives(
   host: Host,
   { canDownload }: { readonly canDownload: boolean },

@@ -46,8 +46,12 @@ export interface StagedBundleOptions extends StagedTreeOptions {
 }
 
 /**
- * @param fill verifies the manifest first, then writes each of its files
- * @throws WritError MANIFEST_MISMATCH for wrong stamps; DISK_*; and what `fill` throws
+ * Creates the tree `directory` with `fill`, and verifies the stamps of the release. After an error of either it removes the
+ * tree.
+ * @param fill verifies the manifest first, then writes each of its files; resolves to the verified manifest
+ * @returns the staged bundle with that manifest; its files are written and not flushed
+ * @throws WritError MANIFEST_MISMATCH for wrong stamps; DISK_* if the tree cannot be written, or `directory` exists; and what
+ *   `fill` throws, with the required space in a DISK_FULL
  */
 export async function createStagedBundle(
   options: StagedBundleOptions,

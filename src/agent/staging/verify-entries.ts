@@ -37,7 +37,14 @@ export interface BundleVisitor extends TarVisitor {
 const plainMode = 0o644;
 const executableFileMode = 0o755;
 
-/** @throws (its methods) WritError ENTRY_REFUSED, ARCHIVE_*, MANIFEST_*, DISK_* */
+/**
+ * Creates the visitor that verifies the entries of one archive and writes its files to `tree`. Throws nothing itself.
+ * @returns a visitor for one archive. It writes no file before the manifest matches the signed digest; `finish` returns that
+ *   manifest
+ * @throws (its methods) WritError ENTRY_REFUSED for a forbidden path or mode; ARCHIVE_MALFORMED without a manifest as first
+ *   entry; ARCHIVE_LIMIT; MANIFEST_DIGEST or MANIFEST_MALFORMED for a wrong manifest; MANIFEST_MISMATCH for an entry that
+ *   differs from the manifest, is missing, or out of its order; DISK_*
+ */
 export function createBundleVisitor(options: BundleVisitorOptions): BundleVisitor {
   return new Visitor(options);
 }

@@ -119,7 +119,11 @@ export interface RefusalChoice {
   readonly serial?: number;
 }
 
-/** @param choice a member that is undefined matches each refusal */
+/**
+ * Compares a remembered refusal with the choice of an operator. Throws nothing.
+ * @param choice a member that is undefined matches each refusal
+ * @returns true if every given member is equal: `{ bundle: 'dns' }` matches all serials of dns, and `{}` matches each refusal
+ */
 export function matchesChoice(
   { bundle, serial }: Pick<RefusalEntry, 'bundle' | 'serial'>,
   choice: RefusalChoice,
