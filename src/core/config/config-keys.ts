@@ -126,8 +126,10 @@ export function whole(minimum: number, maximum: number): Key<number> {
 }
 
 /**
- * @param maxLength characters
+ * @param maxLength characters, itself accepted; the empty text is accepted too
  * @param description completes the sentence "must be ..." of an error
+ * @returns the schema of a text. Throws nothing. Example: textUpTo(3, 'a name') is { type: 'string', maxLength: 3, description:
+ *   'a name' }
  */
 export function textUpTo(maxLength: number, description: string): Key<string> {
   return { type: 'string', maxLength, description };

@@ -34,7 +34,12 @@ export const defaultHookSandbox: HookSandboxSettings = {
 
 type HookSandboxFile = GroupOf<typeof sandboxKeys> & { readonly memory?: string };
 
-/** @param file the keys of a command, validated by schema and rules */
+/**
+ * @param file the keys of a command, validated by schema and rules; `memory` is a size as text, such as 2GB
+ * @returns the settings, with the value of `defaultHookSandbox` for each absent key. `user` stays absent if it is absent in the
+ *   file. Booleans for `network` and `userNamespace` become `yes` or `no`; `processes` becomes `maxProcesses`, `memory` becomes
+ *   bytes. An empty `file` gives a copy of `defaultHookSandbox`. Throws nothing for a validated file.
+ */
 export function buildHookSandbox(file: HookSandboxFile): HookSandboxSettings {
   const { user, network = false, binds = [], writable = [], userNamespace = true, memory, processes } = file;
   const { nestedNamespaces: canNestNamespaces = false } = file;

@@ -24,7 +24,12 @@ export interface ChunkRule {
   readonly bits: number;
 }
 
-/** @param length of the indexed range, in bytes */
+/**
+ * Returns the rule that divides both files of a pair into chunks. Pure; throws nothing.
+ * @param length bytes of the file that is indexed; 0 counts as 1
+ * @returns `bits` is at least 6, and grows so that a file has about 262,144 chunks at most; `gear` has the same 256 numbers in
+ *   each call. Examples: `bits` is 6 for a length up to 16,777,216, and 7 for up to twice that
+ */
 export function chunkRule(length: number): ChunkRule {
   const bits = Math.max(minBits, Math.ceil(Math.log2(Math.max(length, 1) / maxChunks)));
   return { gear: gearTable(), bits };

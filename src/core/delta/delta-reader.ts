@@ -49,7 +49,12 @@ export function maxDecodedBytes(deltaBytes: number, { maxRatio }: ArchiveLimits)
   return Math.max(ratioFreeBytes, deltaBytes * maxRatio);
 }
 
-/** @throws WritError ARCHIVE_LIMIT for a manifest above the limit, because the reader allocates its signed length at once */
+/**
+ * Creates the reader of one delta. It calls no method of the visitor and reads nothing before the first `write`.
+ * @returns a reader in its first state, never undefined
+ * @throws WritError ARCHIVE_LIMIT if `reading.manifest.length` exceeds `limits.maxManifestBytes`, because the reader allocates
+ *   this signed length at once
+ */
 export function createDeltaReader(reading: DeltaReading, visitor: DeltaVisitor): DeltaReader {
   return new DeltaReader(reading, visitor);
 }

@@ -44,7 +44,12 @@ function withoutDigits(path: string): string {
   return path.replaceAll(/[0-9]+/g, '0');
 }
 
-/** @param open called for each file of planDelta in its order; the contents are closed before the next call */
+/**
+ * Encodes the delta from one release to another. The result is not compressed, and equal releases give equal bytes.
+ * @param open called for each file of planDelta in its order; its result is closed before the next call, also after an error
+ * @returns a lazy iterator over the bytes: first the magic, then the new manifest, then each file. Without changed files it ends
+ *   after the manifest and never calls `open`. It throws only what `open` or its result throws.
+ */
 export function* encodeDelta(
   base: DeltaRelease,
   next: DeltaRelease,

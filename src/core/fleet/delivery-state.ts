@@ -23,9 +23,10 @@ export const deliveryStates = [
 export const provenStates: readonly DeliveryState[] = ['confirmed', 'notified', 'unconfirmed'];
 
 /**
- * @param presence liveness of the host now, as the server knows it
- * @param state of the last report
- * @param cloned whether two machines report with the key of this host
+ * @param presence liveness of the host now, as the server knows it; `state` is of the last report, `cloned` whether two machines
+ *   report with the key of the host
+ * @returns the first that applies: `stopped` for that presence; `cloned`; `silent` for that presence; else `state` unchanged
+ *   (`confirmed`, `notified` or `unconfirmed`). Every other presence leaves `state` as it is. Pure; throws nothing.
  */
 export function deliveryState({
   state,

@@ -35,7 +35,14 @@ export function filtersToName(facts: FleetFacts): readonly string[] {
   );
 }
 
-/** @param names names of hosts for the filters of `filtersToName` */
+/**
+ * Builds the summary of a fleet from its counts. Pure; throws nothing.
+ * @param names names of hosts for the filters of `filtersToName`. Without them, or if their number differs from the count, the
+ *   text has only the number.
+ * @returns the members of `facts` with `level`, `sentence` and `findings`. `findings` has all critical ones, then the warnings,
+ *   empty without a problem. `level` is that of the first, else `ok`. `sentence` is the first finding, followed by how many more
+ *   there are; without findings it states that all is well.
+ */
 export function summarize(
   facts: FleetFacts,
   names: ReadonlyMap<string, readonly string[]> = new Map(),

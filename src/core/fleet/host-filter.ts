@@ -91,8 +91,12 @@ const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
 };
 
 /**
- * @param text '' matches all hosts except the retired ones
- * @throws WritError USAGE if the text is no filter
+ * Parses conditions such as `state=refused,bundle=dns-edge,label.site=fra`, which must all match. Reads no hosts.
+ * @param text '' matches all hosts except the retired ones; a backslash escapes a comma or a backslash
+ * @returns the conditions. Those on a bundle are in `bundle`, those on labels in `labels` (both `{}` without any), a state of
+ *   the host itself in `is`. Keys that are not named are absent. The state `rejected` means `refused`.
+ * @throws WritError USAGE for an unknown key, state or standing, an empty value, a key that occurs twice, a number that is not
+ *   whole, more than 16 conditions or 2000 characters, or a value above 255 characters
  */
 export function parseHostFilter(text: string): HostFilter {
   if (text.length > maxFilterLength) throw refused(`it is longer than ${maxFilterLength} characters`);

@@ -238,7 +238,12 @@ export interface SignedRelease {
   readonly changes?: readonly EntryChange[];
 }
 
-/** @param question `against`: serial to compare with; by default the release that it replaced or, for an older release, the head */
+/**
+ * @param question `against`: serial to compare with; by default the release that it replaced or, for an older release, the head
+ * @returns one element per repository that has this channel, in the order of `views`; empty if none has it. `entry` is absent
+ *   for a serial that the server has not read. `against`, `from` and `changes` are absent without an entry to compare with.
+ *   `changes` is from `from` to the other entry, empty if equal. Throws nothing.
+ */
 export function signedReleases(
   views: readonly RepositoryView[],
   question: Channel & { readonly serial: number; readonly against?: number },

@@ -137,7 +137,14 @@ export function judgeSettledShare({ of, settled, withdrawn }: WaitFacts, sharePp
   return { isReached: withdrawn !== true && done >= needed, of, needed, done };
 }
 
-/** @param facts counted now */
+/**
+ * Decides whether a wait is over, by the first rule of the table that matches. Pure; the caller waits and calls again. Throws
+ * nothing.
+ * @param facts counted now; `progress` has the `reached` of the previous verdict
+ * @returns `outcome` is `waiting` while no rule matches, and final otherwise (see waitExitCodes). `of` is the greater of the
+ *   number now and at the start; `needed` the hosts for the share, rounded up, at least 1; `done` the hosts that count.
+ *   `reached` is absent while `done` is below `needed`. Example: no hosts give `nobody`.
+ */
 export function judgeWait(facts: WaitFacts, terms: WaitTerms, progress: WaitProgress): WaitVerdict {
   // A host that was excepted for silence counts again when it reports. A host that left still counts as missing.
   const of = Math.max(progress.frozen, facts.of);

@@ -44,7 +44,10 @@ function encodeFile({ path, digest, sizeBytes, executable }: ManifestFile): stri
   return `{"executable":${executable},"path":"${text}","sha256":"${digestHex(digest)}","size":${sizeBytes}}`;
 }
 
-/** @param bytes the manifest as it is in the archive */
+/**
+ * @param bytes the manifest as it is in the archive; not parsed or checked, so empty bytes have a digest too
+ * @returns the SHA-256 of the bytes, as `sha256:` and 64 lower-case hex digits. Throws nothing.
+ */
 export function manifestDigest(bytes: Uint8Array): Digest {
   return digestFromHex(createHash('sha256').update(bytes).digest('hex')) as Digest;
 }

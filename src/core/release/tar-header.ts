@@ -48,8 +48,13 @@ const typeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param block 512 bytes that are not all zero
- * @throws WritError ARCHIVE_MALFORMED for a header that is not exact; ENTRY_REFUSED if it is not a regular file
+ * Parses one header of the POSIX ustar format. Does not check the path or sizes against limits.
+ * @param block exactly 512 bytes that are not all zero
+ * @returns `type` is `file` for a regular file and `pax` for a PAX header of the next file. `path` is prefix, slash and name, as
+ *   bytes.
+ * @throws WritError ARCHIVE_MALFORMED for a wrong checksum, another format (such as GNU tar), an invalid number, or bytes after
+ *   the end of a field
+ * @throws WritError ENTRY_REFUSED for any other type, such as a symbolic link or directory, and for an entry with a link target
  */
 export function readTarHeader(block: Buffer): TarHeader {
   if (readOctal(block, 'checksum') !== checksumOf(block)) throw malformed('a header has a wrong checksum');

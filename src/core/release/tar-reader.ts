@@ -32,7 +32,12 @@ export interface TarVisitor {
 const maxPaddingBytes = 10_240;
 const endBlocks = 2;
 
-/** @param limits length of the longest body of a PAX header; it contains little more than one path */
+/**
+ * Creates the reader of one tar. It calls the visitor only in `write`.
+ * @param limits greatest length of the body of a PAX header, in bytes; it contains little more than one path. A longer one is an
+ *   error of `write`.
+ * @returns a reader before the first byte. The caller calls `write` for each piece and then `finish`. Throws nothing itself.
+ */
 export function createTarReader(visitor: TarVisitor, limits: { readonly maxPaxBytes: number }): TarReader {
   return new TarReader(visitor, limits.maxPaxBytes);
 }

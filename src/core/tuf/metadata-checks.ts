@@ -167,7 +167,11 @@ function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined
   return undefined;
 }
 
-/** @param expected the lowest acceptable version */
+/**
+ * @param expected the lowest acceptable version; `actual` is lower
+ * @returns the error METADATA_ROLLBACK with the facts `role`, `expected` and `actual`. It is not thrown here. Example of its
+ *   message: `snapshot: version 3, at least 4 was seen`
+ */
 export function rollback(role: string, expected: number, actual: number): WritError {
   const text = `${role}: version ${actual}, at least ${expected} was seen`;
   return new WritError('METADATA_ROLLBACK', text, { facts: { role, expected, actual } });
@@ -175,8 +179,10 @@ export function rollback(role: string, expected: number, actual: number): WritEr
 
 /**
  * @param role of the file that does not match
- * @param expected value in the file that lists it
- * @param hint replaces the hint in the catalogue
+ * @param expected value in the file that lists it; `actual` is the value found
+ * @param hint replaces the hint in the catalogue; undefined keeps it
+ * @returns the error METADATA_MIX with the message `<role>: <message>` and the facts `role`, `expected`, `actual`. It is not
+ *   thrown here.
  */
 export function mix(role: string, message: string, expected: Fact, actual: Fact, hint?: string): WritError {
   const facts = { role, expected, actual };

@@ -74,7 +74,12 @@ export function checkRoleKeys(name: string, value: JsonValue | undefined, where:
   count(name, keys['threshold'], `${where}.threshold`);
 }
 
-/** @param where path of the member, as `roles.snapshot.threshold`. It is cut off, because untrusted metadata can make it long. */
+/**
+ * @param where path of the member, as `roles.snapshot.threshold`. It is cut to 200 characters and `name` to 100, because
+ *   untrusted metadata can make them long.
+ * @returns the error METADATA_MALFORMED with the facts `role` and `member`. It is not thrown here. Example of its message:
+ *   `root: expires is missing or wrong`
+ */
 export function malformed(name: string, where: string): WritError {
   const role = name.slice(0, 100);
   const member = where.slice(0, 200);

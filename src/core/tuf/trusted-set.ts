@@ -269,7 +269,10 @@ function snapshotMeta(timestamp: TimestampSigned): MetaFile {
   return timestamp.meta['snapshot.json'];
 }
 
-/** @throws WritError INTERNAL if the file is not in the set: the caller must follow the order of the workflow */
+/**
+ * @returns the file of the role in the set, as it was accepted before: not verified again, not checked for expiry
+ * @throws WritError INTERNAL if the set has no such file: the caller must follow the order of the workflow
+ */
 export function requireTrusted<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   set: TrustedSet,
   role: Role,

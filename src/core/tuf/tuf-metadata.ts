@@ -20,7 +20,10 @@ export type TopLevelRole = (typeof topLevelRoles)[number];
 export const onlineRoles = ['snapshot', 'timestamp'] as const;
 export type OnlineRole = (typeof onlineRoles)[number];
 
-/** @param role name of any role, also a delegated one */
+/**
+ * @param role name of any role, also a delegated one
+ * @returns true for exactly `snapshot` and `timestamp`; false for every other name, the empty one included. Throws nothing.
+ */
 export function isOnlineRole(role: string): role is OnlineRole {
   return onlineRoles.some((online) => online === role);
 }
