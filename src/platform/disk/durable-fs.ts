@@ -125,7 +125,12 @@ export function diskError(error: unknown, operation: FileOperation): unknown {
   });
 }
 
-/** @param observer called before and after every operation; undefined in production */
+/**
+ * @param observer called before and after every operation; `after` not for a failed one. Its exceptions end the operation. Empty
+ *   in production.
+ * @returns the file operations, which do nothing until called. Each throws a system error as a WritError (see diskError,
+ *   DISK_FAILED for an unlisted errno); other errors pass unchanged.
+ */
 export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   const run: Run = (op, path, act) => {
     // Allocate nothing without an observer: a release may stage ten thousand files.

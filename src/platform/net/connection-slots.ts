@@ -16,7 +16,13 @@ export interface ConnectionSlots {
   sockets(): readonly Socket[];
 }
 
-/** @param maxConnections how many connections may be open at the same time */
+/**
+ * Creates the bound on open connections of a server.
+ * @param maxConnections how many connections may be open at the same time
+ * @returns `take` admits a socket and returns its slot, which counts as idle until `claim`. If all slots are used, `take`
+ *   destroys the socket that is idle the longest; without an idle one it returns undefined, and the caller closes the new
+ *   socket. A closed socket frees its slot by itself. `sockets` is empty at first. Throws nothing.
+ */
 export function createConnectionSlots(maxConnections: number): ConnectionSlots {
   const taken = new Set<Socket>();
   /** The connections that may be closed for a new client, the longest idle first. */

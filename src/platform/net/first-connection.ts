@@ -33,7 +33,14 @@ const maxAddresses = 16;
 const systemLookup: Lookup = async (name) =>
   (await lookup(name, { all: true, hints: ADDRCONFIG })).map(({ address }) => address);
 
-/** Opens a TCP connection. @throws ConnectError with the errno of each address; a system error if the name has none */
+/**
+ * Opens a TCP connection to the first address of a name that answers. At most 16 addresses are tried, 250 ms apart or at once
+ * after a failure.
+ * @param options `timeoutMs` applies to each attempt and to the name lookup; an address as `hostname` needs no lookup
+ * @returns the connected socket, which the caller owns; the other attempts are closed
+ * @throws ConnectError with the errno of each address, as ECONNREFUSED, ETIMEDOUT or, after an abort, ECANCELED
+ * @throws a system error if the lookup fails: ENOTFOUND for a name without an address, EAI_AGAIN after its timeout or an abort
+ */
 export async function openFirstConnection(options: ConnectOptions): Promise<Socket> {
   const { hostname, clock } = options;
   const found = isIP(hostname) === 0 ? await addressesOf(options) : [hostname];

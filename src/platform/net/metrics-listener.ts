@@ -31,7 +31,12 @@ const requestTimeoutMs = 5000;
 const answerTimeoutMs = 10_000;
 const maxHeaderBytes = 8192;
 
-/** Listens for Prometheus. @throws WritError LISTEN_FAILED, SOCKET_PATH_TOO_LONG, SOCKET_IN_USE */
+/**
+ * Listens for Prometheus on a TCP port or Unix socket until `close`. Serves GET and HEAD of /metrics: 200 with `text`, 404 for
+ * another path, 405 for another method, 500 if `text` rejects. At most 16 connections are open.
+ * @returns after the start of listening; `address` has the actual port for port 0. `close` ends all connections.
+ * @throws WritError LISTEN_FAILED; for a Unix socket also SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, PATH_UNSAFE
+ */
 export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
   const { at } = options;
   const { accept, end } = createPage(options);

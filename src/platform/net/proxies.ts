@@ -15,7 +15,12 @@ import { readAuthorityFile } from './authorities.js';
 /** @returns undefined for a direct connection. @throws WritError PROXY_INVALID */
 export type Proxies = (target: URL) => ProxyRoute | undefined;
 
-/** @param setting of the configuration; undefined: the variables in `env`. @param env that of this process by default */
+/**
+ * @param setting of the configuration; undefined: the variables in `env`, which is that of this process by default
+ * @returns the function from a target URL to its proxy; undefined for a direct connection. It decides at each call and sends
+ *   nothing. The function throws WritError PROXY_INVALID if the proxy of this target has a URL that cannot be used;
+ *   createProxies itself throws nothing.
+ */
 export function createProxies(setting?: ProxySetting, env: Environment = process.env): Proxies {
   return (target) => {
     const route = routeTo(target, setting, env);

@@ -9,7 +9,12 @@ const systemFolders: readonly string[] = [
   '/usr/lib/systemd/system',
 ];
 
-/** @param folders of unit files; those of the system by default */
+/**
+ * @param name file name of the unit, as `writ-agent.service`
+ * @param folders of unit files; by default /etc, /lib and /usr/lib of systemd
+ * @returns `installed` if a folder has this file, else `absent`, also without folders. A folder that cannot be read counts as
+ *   absent. Throws nothing.
+ */
 export function findUnit(name: string, folders = systemFolders): 'installed' | 'absent' {
   return folders.some((folder) => existsSync(join(folder, name))) ? 'installed' : 'absent';
 }

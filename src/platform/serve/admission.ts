@@ -8,8 +8,10 @@ export interface Admission {
 }
 
 /**
- * @param maxPerAddress connections that one client may have at the same time
- * @param uncounted addresses that are always admitted
+ * @param maxPerAddress connections that one client may have at the same time; an IPv6 client is its first 64 bits
+ * @param uncounted addresses that are always admitted and never counted
+ * @returns an admission without counts. `admits` is false for a client that has reached its maximum; the caller closes that
+ *   socket, and it is not counted. A socket without an address counts as the client ''. Throws nothing.
  */
 export function createAdmission(maxPerAddress: number, uncounted: BlockList): Admission {
   const counts = new Map<string, number>();
@@ -31,7 +33,11 @@ export function createAdmission(maxPerAddress: number, uncounted: BlockList): Ad
   };
 }
 
-/** @param proxies addresses that each forward connections of many clients */
+/**
+ * @param proxies addresses, without port or prefix, that each forward connections of many clients
+ * @returns a list of 127.0.0.0/8, ::1 and the proxies; without proxies only of loopback. Throws an error of Node for a text that
+ *   is not an address.
+ */
 export function uncountedAddresses(proxies: readonly string[]): BlockList {
   const list = new BlockList();
   list.addSubnet('127.0.0.0', 8, 'ipv4');

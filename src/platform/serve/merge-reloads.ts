@@ -10,7 +10,12 @@ export interface MergedReloads {
 /** Pause between two reloads, in which requests are answered: at most ten reloads a second. */
 const pauseMs = 100;
 
-/** @param reload never throws */
+/**
+ * Creates a runner of reloads: one at a time, 100 ms apart, requests during a reload joined into one more.
+ * @param reload never throws; it is not called before the first request
+ * @returns `request` starts the first reload before it returns, and does not wait for its end. Example: three requests during
+ *   one reload cause exactly one more.
+ */
 export function mergeReloads(reload: () => Promise<void>, clock: Pick<Clock, 'sleep'>): MergedReloads {
   let isWanted = false;
   let isRunning = false;

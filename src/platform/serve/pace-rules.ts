@@ -30,8 +30,10 @@ export function beginPace(movedBytes: number): ConnectionPace {
 }
 
 /**
- * @param movedBytes of the connection since it was opened
- * @param elapsedMs since the last check
+ * @param movedBytes of the connection since it was opened; `elapsedMs` is the time since the last check, `pace` the result of
+ *   that check
+ * @returns `too-slow` if no byte moved for `idleTimeoutMs`, or a complete window moved less than `minBytesPerWindow`. Otherwise
+ *   `goes-on` with the pace for the next check; a complete window starts a new one. Pure; throws nothing.
  */
 export function judgePace(
   pace: ConnectionPace,

@@ -17,7 +17,13 @@ export interface ServerManager {
   end(): Promise<void>;
 }
 
-/** @param notifier undefined without a service manager */
+/**
+ * Starts the watchdog notifications for the service manager, and returns the notifications of the server's states.
+ * @param notifier undefined without a service manager
+ * @returns without a notifier, an object that sends nothing; its `reloading` still runs the reload. `reloading` rejects with the
+ *   error of the reload, after it notified READY=1 with the failure in the status. `end` stops the watchdog. Throws nothing
+ *   itself.
+ */
 export function notifyManagerOfServer(
   notifier: Notifier | undefined,
   clock: Pick<Clock, 'sleep'>,

@@ -9,8 +9,10 @@ export interface LineSink {
 const maxGatheredCharacters = 65_536;
 
 /**
- * @param sink receives many lines at a time
- * @param later runs its argument after the moment
+ * @param sink receives many lines in one call, in their order, never an empty text
+ * @param later runs its argument after the moment; it is not called again before that
+ * @returns a sink that writes at the moment, at the exit of the process, or at once above 65,536 characters. `write` returns
+ *   undefined. Errors of `sink` are not caught.
  */
 export function gatherLines(sink: LineSink, later: (flush: () => void) => void): LineSink {
   let lines = '';

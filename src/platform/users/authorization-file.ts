@@ -8,7 +8,12 @@ export type AuthorizationRead =
   | { readonly kind: 'read'; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** @param path of a file with one line, as `Bearer abc`; left out: no header. The line is in no reason. */
+/**
+ * @param path of a file with one line, as `Bearer abc`; undefined: no header
+ * @returns `read` with the header `authorization`, or with no header for undefined. `failed` for a file that is absent, above
+ *   8192 bytes, empty, or not one line of printable ASCII; the reason has the path and never the line. One line end at the end
+ *   is removed. Throws nothing.
+ */
 export function readAuthorization(path: string | undefined): AuthorizationRead {
   if (path === undefined) return { kind: 'read', headers: {} };
   const file = readSmallFile(path, { maxBytes });

@@ -3,8 +3,9 @@
 import { accountRows, isAccountId, noAccount } from './account-files.js';
 
 /**
- * @param group name or number
- * @throws WritError CONFIG_INVALID if /etc/group has no such name
+ * @param group name or number; a number is returned unchanged. A text of digits is a name.
+ * @returns the number of the group
+ * @throws WritError CONFIG_INVALID if /etc/group cannot be read or has no such name
  */
 export function resolveGroup(group: string | number, file = '/etc/group'): number {
   if (typeof group === 'number') return group;

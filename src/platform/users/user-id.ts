@@ -17,8 +17,10 @@ export interface UserFiles {
 const systemFiles: UserFiles = { passwd: '/etc/passwd', group: '/etc/group' };
 
 /**
- * @param user name or number
- * @throws WritError CONFIG_INVALID when /etc/passwd has no such name
+ * @param user name or number; a text of digits is a name
+ * @returns the ids in passwd, and the supplementary groups that list the name (empty without any). A number without an entry
+ *   gives that number as `uid` and `gid`, and no groups.
+ * @throws WritError CONFIG_INVALID for a name that passwd does not have or that has invalid numbers; never for a number
  */
 export function resolveUser(user: string | number, files: UserFiles = systemFiles): UserIds {
   const row = accountRows(files.passwd).find(([name, , uid]) =>
