@@ -17,7 +17,12 @@ export interface AnswerGrace {
   within(worker: string, readLiveness: () => Promise<Liveness>): Promise<Liveness>;
 }
 
-/** @param leastMs for a worker that reloads without a notification of this host */
+/**
+ * @param leastMs grace period for a worker that reloads without a notification of this host
+ * @returns grace periods without any notification. `notified` extends that of the worker to `timeoutMs` from now; `within`
+ *   repeats the check every 50 ms while it is `dead`, and resolves with `alive`, `unknown`, or `dead` at the end of the period.
+ *   It rejects only with an error of `readLiveness`.
+ */
 export function createAnswerGrace(clock: Clock, leastMs: number): AnswerGrace {
   const untilMs = new Map<string, number>();
   const dead = new Set<string>();

@@ -18,7 +18,14 @@ export interface HttpEndpoint {
   listensAt(worker: string): SocketPlace | undefined;
 }
 
-/** @throws WritError CONFIG_INVALID, SOCKET_PATH_TOO_LONG */
+/**
+ * Creates the addresses of HTTP requests to workers. Sends no request itself.
+ * @param options a URL, or a Unix socket and a path; both may contain placeholders
+ * @param members undefined: one worker for a URL, named by its host, and one per socket of `unix`, which may be a glob
+ * @returns `at` returns a text instead of an address if the name of the worker does not fit into it
+ * @throws WritError CONFIG_INVALID for an unknown placeholder, for `members` without {worker}, and for a URL that is not plain
+ *   http or https; SOCKET_PATH_TOO_LONG for the socket
+ */
 export function createHttpEndpoint(options: HttpPlaceOptions, members?: MembersOptions): HttpEndpoint {
   return typeof options === 'string' ? urlPlace(options, members) : unixPlace(options, members);
 }

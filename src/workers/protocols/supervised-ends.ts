@@ -13,7 +13,13 @@ interface SinceOptions {
   readonly signal: string | undefined;
 }
 
-/** @param process its current state in supervisord */
+/**
+ * Counts the ends of the process since the mark. Reads the log of supervisord only if the process changed, and writes nothing.
+ * @param process its current state in supervisord; `mark` is that of the previous call, undefined for the first one
+ * @returns the counts and the next mark, never undefined. Counts are 0 for the first call and for an unchanged process. A new
+ *   pid without an end in the log counts as 1 `unrecorded`, as without a log. An end by the signal of Writ counts as
+ *   `unrecorded` too. A supervisord that does not answer is not an error.
+ */
 export async function supervisedEndsSince(
   place: SupervisordPlace,
   process: SupervisedProcess,

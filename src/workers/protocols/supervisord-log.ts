@@ -21,8 +21,10 @@ const timed = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4} (.*)$/;
 /**
  * @param text the end of supervisord's log; its first line may be incomplete
  * @param options.name of the process, without its group
- * @param options.after lines up to this time were counted before; times in one log can be compared as texts
- * @param options.signal that Writ notifies with, as HUP
+ * @param options.after lines up to this time were counted before, '' counts all; times in one log can be compared as texts
+ * @param options.signal that Writ notifies with, as HUP; undefined: no end counts as `bySignal`
+ * @returns the counts of the ends after that time, and the time of the last line after it; `lastAt` is undefined and all counts
+ *   are 0 without such lines. Unknown lines count as no end. Throws nothing.
  */
 export function parseSupervisordLog(text: string, { name, after, signal }: LogOptions): LoggedEnds {
   const counts = { abnormal: 0, clean: 0, bySignal: 0 };

@@ -13,7 +13,12 @@ export type XmlRpcAnswer =
 
 const maxDepth = 8;
 
-/** @param method as `supervisor.getState` */
+/**
+ * @param method as `supervisor.getState`
+ * @param params in the order of the call, each number an integer; empty: an empty `params` element
+ * @returns the XML text of the call, with `&`, `<` and `>` escaped. A text becomes `<string>`, a number `<int>`, a boolean
+ *   `<boolean>` 1 or 0. Throws nothing.
+ */
 export function encodeXmlRpcCall(method: string, params: readonly (string | boolean | number)[]): string {
   const values = params.map((param) => `<param><value>${encodeValue(param)}</value></param>`);
   const call = `<methodName>${escaped(method)}</methodName><params>${values.join('')}</params>`;
@@ -30,7 +35,11 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** @param text the whole body of the answer; the caller bounds its length */
+/**
+ * @param text the whole body of the answer; the caller bounds its length
+ * @returns `value` for a success, where a struct is a Map and a list an array; `fault` with the code and the text of a rejected
+ *   call; `malformed` for any other text, the empty one included, with the position of the error. Throws nothing.
+ */
 export function parseXmlRpcAnswer(text: string): XmlRpcAnswer {
   const reader = new Reader(text);
   try {

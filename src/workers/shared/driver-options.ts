@@ -21,7 +21,10 @@ interface TextBounds {
   readonly maxLength?: number;
 }
 
-/** @param schema that accepts only values of this type */
+/**
+ * @param schema that accepts only values of this type; this is not checked
+ * @returns the same object, with the type of its values for the compiler only. Throws nothing.
+ */
 export function property<T>(schema: object): Property<T> {
   return schema;
 }
@@ -56,7 +59,10 @@ export function oneOf<const T extends string>(...texts: readonly T[]): Property<
 /** Signals that may notify. Signals that end a process by convention are excluded. */
 export const harmlessSignal = oneOf('HUP', 'USR1', 'USR2', 'WINCH');
 
-/** @param yes meaning of `true`, for the description */
+/**
+ * @param yes meaning of `true`, for the description
+ * @returns the schema of a boolean. Throws nothing. Example: yesOrNo('restart') has the description `true (restart) or false`
+ */
 export function yesOrNo(yes: string): Property<boolean> {
   return property({ type: 'boolean', description: `true (${yes}) or false` });
 }

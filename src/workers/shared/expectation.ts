@@ -55,7 +55,12 @@ function fillPattern(source: string, fill: (text: string) => string): string {
   });
 }
 
-/** @throws WritError CONFIG_INVALID for an invalid regular expression */
+/**
+ * @param key under `reset`, for the error, as `expectMatch`; `source` is the regular expression, in which `^` and `$` match at
+ *   line ends
+ * @returns the compiled pattern. Its `test` is `no-verdict` if it exceeds its time, and then throws nothing.
+ * @throws WritError CONFIG_INVALID for an invalid regular expression, with `reset.<key>: ` and the cause in the message
+ */
 export function patternOf(key: string, source: string): BoundedPattern {
   try {
     return boundedPattern(source);

@@ -24,9 +24,12 @@ const temporaryFailure = 75;
 const busyStatuses: readonly number[] = [409, 423, 425, 429, 503];
 
 /**
- * @param given all of its conditions must match
+ * @param given all of its conditions must match; undefined or empty: only the conventions apply
  * @param compile compiles `match`; a pattern that exceeds its time does not match
- * @throws WritError CONFIG_INVALID for a `match` that is not a regular expression
+ * @returns tests that are true for a deferral. `forExit`: exit code 75, or what `exit`, `match` or both name. `forStatus`:
+ *   Retry-After, or the configured statuses, else 409, 423, 425, 429, 503 or a `match`. `forText`: only a `match` on the first
+ *   line.
+ * @throws WritError CONFIG_INVALID for a `match` that is not a regular expression; the tests throw nothing
  */
 export function deferralRule(
   given: NotNowConfig = {},

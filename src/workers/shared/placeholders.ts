@@ -33,7 +33,12 @@ export function usesWorkerName(texts: readonly string[]): boolean {
   return texts.some((text) => text.includes('{worker}'));
 }
 
-/** @param worker a name that isWorkerName accepts, if the text has {worker} */
+/**
+ * @param worker a name that isWorkerName accepts, if the text has {worker}
+ * @returns the text with every {current} replaced by the path of the target, {generation} by its number and {worker} by the
+ *   name. Other text stays, unknown placeholders too; nothing is escaped. Throws nothing. Example: `{worker}:{generation}` with
+ *   web and 3 is `web:3`
+ */
 export function fillPlaceholders(text: string, target: Target, worker: string): string {
   // Replace by functions, because `$&` in a path would be a pattern of the replacement.
   return text

@@ -8,8 +8,10 @@ import { firstLineOf, type ProgramOutput } from './first-line.js';
 export type UnreachedRule = (exitCode: number, output: ProgramOutput) => boolean;
 
 /**
- * @param given all its conditions must match; undefined: every program reached its daemon
- * @param patternOf compiles `match`; a pattern that exceeds its time does not match
+ * @param given all its conditions must match; undefined: every program reached its daemon; without `exit` each exit code matches
+ * @param patternOf compiles `match`, which applies to the first line of output; a pattern that exceeds its time does not match
+ * @returns the test, true if the daemon was not reached; always false for undefined. Only errors of `patternOf` are thrown, at
+ *   creation.
  */
 export function unreachedRule(
   given: UnreachableConfig | undefined,
