@@ -31,7 +31,13 @@ const maxPast = 8;
 /** A restored machine answers one challenge. Of two machines with separate counters, each report outdates that of the other. */
 const answersOfClones = 4;
 
-/** @param next the ids of a newer report */
+/**
+ * Decides from the ids of a newer report whether two machines use one key.
+ * @param seen the stored facts of the key; `bootId` is '' before the first report
+ * @returns the facts to store. `pastIds`: a JSON array of at most 8 earlier pairs, the newest last. `returns`: one more if the
+ *   pair of `next` is in `pastIds`. `answers`: challenges that the same pair answered; 0 after a change of the pair. `cloned`:
+ *   true from 2 returns, or from 4 answers of one pair. The first report changes no `pastIds` and no `returns`
+ */
 export function judgeIds(seen: SeenIds, next: NextIds): JudgedIds {
   const now = pairOf(next);
   const before = pairOf(seen);

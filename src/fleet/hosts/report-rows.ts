@@ -33,7 +33,12 @@ export function reportBundleRows(keyId: string, report: FleetReport): HostBundle
   }));
 }
 
-/** @param forced labels of the host's token; they override reported labels */
+/**
+ * Creates the rows of the labels of one host.
+ * @param forced labels of the host's token; they override reported labels of the same name
+ * @returns one row for each label name: the reported names first, then the further forced ones; empty without labels. With `{
+ *   site: 'a' }` reported and `{ site: 'b' }` forced, the only row has the value `b`
+ */
 export function labelRows(
   keyId: string,
   reported: Readonly<Record<string, string>>,

@@ -81,7 +81,12 @@ export interface RunningFleetServer {
 /** A stream of events sends little; the bound on idle connections ends the stream of a client that does not read. */
 const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs: 10_000 };
 
-/** @throws WritError FLEET_STORE_*, TLS_INVALID, LISTEN_FAILED */
+/**
+ * Opens the store, starts the HTTP server and the periodic work, and follows the repositories of the options.
+ * @returns the running server, which accepts requests already; its owner calls `close`
+ * @throws WritError FLEET_STORE_* or PATH_UNSAFE if the store cannot be opened, TLS_INVALID for the certificate or its key,
+ *   LISTEN_FAILED for the address. The store is closed again after an error
+ */
 export async function startFleetServer(options: FleetServerOptions): Promise<RunningFleetServer> {
   const { clock, log, tls } = options;
   const tlsOptions = tls && readTlsFiles(tls);

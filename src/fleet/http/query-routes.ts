@@ -34,7 +34,12 @@ const hostsQuery = { where: textSchema(2000), after: textSchema(1000), limit: nu
 const release = { bundle: nameSchema, channel: nameSchema, serial: serialSchema };
 const timeSchema = numberSchema(0, Number.MAX_SAFE_INTEGER);
 
-/** @param refreshTrigger requested for each query of a wait */
+/**
+ * Creates the routes that answer queries about hosts and releases. Registers nothing, and throws nothing.
+ * @param refreshTrigger requested for each query of a wait, so that the repositories are read again soon
+ * @returns GET routes below /v1: summary, its events, hosts (JSON, CSV and one host), a release, wait, log, and the history of
+ *   a release or host (JSON and CSV). The order has no meaning
+ */
 export function queryRoutes(
   queries: FleetQueries,
   events: SummaryEvents,

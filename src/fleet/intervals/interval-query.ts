@@ -26,7 +26,12 @@ const maxCodes = 20;
 /** Sort columns after the descending time. Together they are the key of a row, so that every position is unique. */
 const inOrder = intervalKey.filter((column) => column !== 'since_ms');
 
-/** @throws WritError USAGE for an invalid `next` */
+/**
+ * Reads one page of the history of a release or a host. Writes nothing.
+ * @returns at most `limit` release intervals (never more than 1000), the newest first; an unknown release or host has none.
+ *   `next` is the cursor of the following page; undefined on the last page
+ * @throws WritError USAGE if `after` is not a cursor of an earlier page; FLEET_STORE_* if the store fails
+ */
 export async function readIntervals(
   db: Kysely<Tables>,
   { of, after, limit: asked }: HistoryQuestion,

@@ -5,12 +5,21 @@ export function condition(key: string, value: string | number): string {
   return `${key}=${String(value).replace(/[\\,]/g, '\\$&')}`;
 }
 
-/** @param conditions results of `condition`, which all must hold */
+/**
+ * Builds the path of the list of hosts that match all conditions. Throws nothing.
+ * @param conditions results of `condition`; empty: all hosts
+ * @returns the path with the encoded filter, as `/hosts?where=state%3Drefused`; `/hosts` without conditions
+ */
 export function hostsAddress(conditions: readonly string[] = []): string {
   return conditions.length === 0 ? '/hosts' : `/hosts?${query({ where: conditions.join(',') })}`;
 }
 
-/** @param where the filter of the requested address; @param after `next` of the previous page */
+/**
+ * Builds the path of one page of the list of hosts. Throws nothing.
+ * @param where the filter of the requested address; '' for all hosts
+ * @param after `next` of the previous page; undefined for the first page
+ * @returns the path with the encoded parts that are present, as `/hosts?where=state%3Drefused&after=x`; `/hosts` without any
+ */
 export function hostsPageAddress(where: string, after?: string): string {
   const asked = query({ where, after });
   return asked === '' ? '/hosts' : `/hosts?${asked}`;

@@ -5,7 +5,12 @@ import { hostAddress, releaseAddress } from './addresses.js';
 import { stateTone } from './host-status.js';
 import { Badge, Moment, Section, Table, UntrustedText } from './parts.js';
 
-/** @param props.subject what the rows name: the hosts of a release, or the releases of a host */
+/**
+ * Shows release intervals as a table, in the given order, with a link to their CSV. Throws nothing.
+ * @param props.subject what the first column names and links: the hosts of a release, or the releases of a host
+ * @param props.csv the address of the CSV
+ * @returns a section with the title; without intervals it has the text "Nothing is known." in place of the table and the link
+ */
 export function History(props: {
   readonly title: string;
   readonly intervals: readonly ReleaseInterval[];

@@ -69,7 +69,12 @@ function granted(eb: Builder) {
   return eb.parens(eb('hosts.every_ms', '*', eb.lit(2)));
 }
 
-/** @param releases names of the releases with the adoption that the filter names, from standing-query.ts */
+/**
+ * Translates a host filter into an SQL condition on `hosts`. Queries nothing, and throws nothing.
+ * @param releases names of the releases with the adoption that the filter names, from standing-query.ts
+ * @returns a condition that is true for hosts that match every member of the filter. Without `is`, retired hosts never match,
+ *   so that an empty filter matches all other hosts. With `bundle.active`, only reporting hosts without a clone match
+ */
 export function matching(
   eb: Builder,
   filter: HostFilter,

@@ -27,7 +27,14 @@ const maxListedHosts = 20;
 /** Manifests of one serial, because hosts with false reports could invent any number. */
 const maxReleases = 100;
 
-/** @param signed the releases with this serial that repositories signed; a host with another manifest runs another release */
+/**
+ * Counts how far the hosts of a channel are with one serial. Writes nothing.
+ * @param signed the releases with this serial that repositories signed; a host with another manifest runs another release
+ * @returns the counts; all are 0 for a channel without hosts. `of`: accepted, not stopped hosts that enrolled until `sinceMs`
+ *   and reported within `exceptSilentMs`; `excepted`: the others of these that are silent. `refusedHosts` and `elsewhereHosts`:
+ *   at most 20 each, by name. `supersededBy` is undefined if no host runs a later serial; `manifest` if no release is known
+ * @throws WritError FLEET_STORE_* if the store fails; an unknown bundle or serial is no error
+ */
 export async function readWait(
   db: Kysely<Tables>,
   question: WaitQuestion,

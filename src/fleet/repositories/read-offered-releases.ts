@@ -22,7 +22,10 @@ export interface OfferedReleases {
 const maxChannels = 1000;
 
 /**
- * @param known channels to read one by one when an untrusted delegated role prevents the list
+ * Reads the offered releases of one repository. If the list cannot be read, reads the known channels one by one.
+ * @param known channels to read after an error of the list, such as an untrusted delegated role
+ * @returns the entries of at most 1000 channels, in the order of the list; empty for an empty repository. A WritError is not
+ *   thrown: `unreadChannels` has the channels that failed, and `firstError` the first error, also that of the list
  * @throws the error of an aborted signal, and an error that is not a WritError
  */
 export async function readOfferedReleases(

@@ -41,8 +41,11 @@ export function isDatabaseUrl(location: string): boolean {
 }
 
 /**
+ * Opens the store of a fleet, creates it if it is new, and updates its tables to this version.
  * @param location a directory (created when missing), or a postgres:// URL
- * @throws FLEET_STORE_LOCATION, PATH_UNSAFE, FLEET_STORE_NEWER, FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
+ * @returns the open store, which the caller closes. `fleetId` is random for a new store, and the same at each later opening
+ * @throws WritError FLEET_STORE_LOCATION if the directory cannot be a store, PATH_UNSAFE if other users can change it,
+ *   FLEET_STORE_NEWER for the tables of a newer version; FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
  */
 export async function openFleetStore(location: string, options: StoreOptions): Promise<FleetStore> {
   const kind = isDatabaseUrl(location) ? 'postgres' : 'embedded';

@@ -36,7 +36,10 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
   return new PostgresDialect({ pool: withCodes(pool, new StatementNames()) });
 }
 
-/** @throws FLEET_STORE_DAMAGED for a number beyond the safe integers of JavaScript: Writ writes none */
+/**
+ * Converts the text of an integer column into a number: `'42'` becomes 42, and '' becomes 0.
+ * @throws WritError FLEET_STORE_DAMAGED for a text that is not a whole number, or beyond the safe integers of JavaScript
+ */
 export function toNumber(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value))

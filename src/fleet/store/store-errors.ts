@@ -26,7 +26,13 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/^42501$/, 'Make the user in the URL the owner of the database and of its tables.'],
 ];
 
-/** @param code of SQLite, an SQLSTATE, or an errno; '' where the driver has none */
+/**
+ * Creates the error for a failure of the database. Does not throw it.
+ * @param code of SQLite, an SQLSTATE, or an errno; '' where the driver has none
+ * @returns a WritError with at most 500 characters of the message, the code in `facts.actual`, and a hint where a wrong setup
+ *   of PostgreSQL is the cause. Its code is FLEET_STORE_BUSY, FLEET_STORE_DAMAGED, FLEET_STORE_UNWRITABLE or
+ *   FLEET_STORE_UNREACHABLE by the first pattern that matches, else FLEET_STORE_FAILED. `SQLITE_BUSY` becomes FLEET_STORE_BUSY
+ */
 export function storeError(code: string, message: string): WritError {
   const found = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? 'FLEET_STORE_FAILED';
   const hint = hints.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1];

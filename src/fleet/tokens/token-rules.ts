@@ -13,7 +13,12 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
 
 export type TokenState = 'good' | 'revoked' | 'expired' | 'used-up';
 
-/** @param token `expires_at_ms` 0: never expires; `uses_left` -1: no bound */
+/**
+ * Decides whether a token is valid. Changes nothing, and throws nothing.
+ * @param token `revoked_at_ms` 0: not revoked; `expires_at_ms` 0: never expires; `uses_left` -1: no bound
+ * @returns `good` for a valid token; else the first that applies of `revoked`, `expired` (from `expires_at_ms` on) and
+ *   `used-up` (no use is left)
+ */
 export function stateOfToken(
   token: Pick<TokenRow, 'revoked_at_ms' | 'expires_at_ms' | 'uses_left'>,
   nowMs: number,

@@ -150,7 +150,13 @@ export async function takeUse(trx: Kysely<Tables>, id: string): Promise<boolean>
   return taken.numUpdatedRows === 1n;
 }
 
-/** @param kind of the token that the request needs */
+/**
+ * Creates the error for a request with a token that is not valid. Does not throw it.
+ * @param state the rest of the sentence `the token is ...`, as `expired`
+ * @param kind of the token that the request needs
+ * @returns FLEET_TOKEN_REFUSED with the state in `facts.actual`, the needed kind in `facts.expected`, and the command that
+ *   creates such a token as its hint
+ */
 export function tokenRefused(state: string, kind: TokenKind): WritError {
   return new WritError('FLEET_TOKEN_REFUSED', `the token is ${state}`, {
     facts: { expected: `a token for ${kind}`, actual: state },

@@ -85,7 +85,13 @@ function rolesOf(summary: FleetSummary): Alarm[] {
   });
 }
 
-/** @param summary the current one; while the liveness of a host is unknown, a stored alarm about silence continues */
+/**
+ * Compares the stored alarms with those of the current summary. Only plans: the caller stores and sends.
+ * @param summary the current one; while the liveness of a host is unknown, a stored alarm about silence continues
+ * @returns `written`: rows that begin, end or resume now. `gone`: fingerprints of alarms that ended before they were sent.
+ *   `untold`: the rows to send, the earliest first: alarms that were not sent, and sent ones that ended at least 60 s ago. All
+ *   are empty if nothing changed and nothing is to be sent. Throws nothing
+ */
 export function planAlarms(stored: readonly AlarmRow[], summary: FleetSummary, nowMs: number): AlarmPlan {
   const now = new Map(alarmsOf(summary).map((one) => [one.fingerprint, one]));
   const known = new Set(stored.map(({ fingerprint }) => fingerprint));

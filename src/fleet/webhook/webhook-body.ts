@@ -31,7 +31,13 @@ interface WebhookAlert {
 /** The zero time of Go, which means that an alert has not ended. */
 const noTime = '0001-01-01T00:00:00Z';
 
-/** @param rows at least one; @param link address of the fleet's pages, without a trailing slash */
+/**
+ * Creates the body of one webhook request, in the format of Alertmanager (version 4). Throws nothing.
+ * @param rows at least one; @param link address of the fleet's pages, without a trailing slash
+ * @returns one alert for each row, in the same order: `firing` while `ends_at_ms` is 0, with the zero time of Go as `endsAt`;
+ *   else `resolved`. The body is `firing` if one alert is. `commonLabels` and `commonAnnotations` have the members that are
+ *   equal in all alerts
+ */
 export function webhookBody(rows: readonly AlarmRow[], fleet: string, link: string): WebhookBody {
   const alerts = rows.map((row) => alertOf(row, link));
   return {

@@ -177,8 +177,10 @@ async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator
 const decodedBytes = 262_144;
 
 /**
- * @param refused creates the error for input that is not Brotli, because only the caller knows the kind of file
- * @throws WritError from `refused`, and errors of the source
+ * Decompresses Brotli piece by piece, in order. An empty or cut input is an error.
+ * @param refused creates the error for input that is not Brotli; by default ARCHIVE_MALFORMED
+ * @returns the pieces, each of at most 262,144 bytes. The generator has no bound on their sum: the caller stops it
+ * @throws the WritError from `refused`, and a WritError of the source unchanged; both while it is iterated
  */
 export async function* decompress(
   source: AsyncGenerator<Buffer>,

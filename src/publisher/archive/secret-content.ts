@@ -226,7 +226,12 @@ function findInBinary(chunk: Buffer, search: Search): Match | undefined {
   return match && { ...match, index: 0, encoding: `${match.encoding} in gzip` };
 }
 
-/** @param secrets `own` where the user includes the file: only secrets that are never published are searched then */
+/**
+ * Starts the search for a secret in one file. Reads no file: the caller adds its chunks in order. Throws nothing.
+ * @param secrets `all`: every known kind; `own`: only secrets of Writ itself, for a file that the user includes
+ * @returns the scan. `found` returns the first secret with its line (from 1), or undefined: none so far. Text is searched up to
+ *   4 MiB, also in base64 and gzip; a chunk after the first secret or the bound is ignored
+ */
 export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
   const patterns = secrets === 'own' ? own : all;
   const search = {

@@ -19,7 +19,13 @@ export interface SourcePatterns {
   unused(): string[];
 }
 
-/** @throws WritError USAGE for a pattern that could leave out less than its author intended, or take too long */
+/**
+ * Compiles path patterns as in a .gitignore, without negation. `*.bak` matches at any depth, `/a/b` only from the top.
+ * @returns the patterns together: `matches` is true if one of them matches the path, and never true for an empty list; `unused`
+ *   returns patterns without a match so far, in the given order, as `.writignore:3: *.bak`
+ * @throws WritError USAGE for more than 1000 patterns; and for a pattern that is too long or slow, begins with `!`, has no
+ *   name, has `..`, invisible characters or unpaired brackets
+ */
 export function compilePatterns(patterns: readonly SourcePattern[]): SourcePatterns {
   const [first] = patterns;
   if (first !== undefined && patterns.length > maxPatterns)

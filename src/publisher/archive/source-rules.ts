@@ -28,8 +28,11 @@ export interface SourceRules {
 }
 
 /**
- * @param ignored text of .writignore; empty without the file
- * @throws WritError USAGE for a pattern that could leave out less than its author intended, or take too long
+ * Combines the flags and .writignore into the rules that decide which paths of SOURCE are published. Reads no file.
+ * @param ignored text of .writignore; '' without the file. Empty lines and lines with # are ignored
+ * @returns the rules. `judge` returns undefined for a published path, `excluded` for one to leave out, `private` for the name
+ *   of a secret, and `ignored-patterns` for a .writignore in a subdirectory; a pattern to leave out wins over `include`
+ * @throws WritError USAGE for a pattern that compilePatterns refuses, such as `!a`
  */
 export function sourceRules({ exclude = [], include = [] }: SourceChoice, ignored = ''): SourceRules {
   const excluded = compilePatterns([

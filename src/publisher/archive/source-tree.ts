@@ -41,9 +41,12 @@ interface EmptiableTree {
 }
 
 /**
+ * Reads and digests every file to publish, and searches them for secrets. Writes nothing.
  * @param source a directory, or a link to one
- * @throws WritError SOURCE_REFUSED or CONTENT_SECRET with the first 20 refusals in its facts; USAGE for a pattern of the
- *   choice; INTERRUPTED
+ * @returns the manifest with its bytes and digest, and what hosts will not have: dropped directories, excluded paths, unused
+ *   patterns, changed modes, hard links. `manifest.files` is empty only with `empty: 'read'`
+ * @throws WritError SOURCE_REFUSED for a path that cannot be published, no file, or too much; CONTENT_SECRET for secrets only
+ *   (the facts have the first 20 refusals); USAGE for a pattern of the choice; INTERRUPTED after an abort
  */
 export async function readSourceTree(
   source: string,

@@ -28,8 +28,12 @@ export interface StampSource {
 }
 
 /**
- * @param paths in the bundle
- * @throws WritError SOURCE_REFUSED for a path that SOURCE lacks, a file without a placeholder, and files that are too large
+ * Reads the files to stamp and finds their placeholders. Writes nothing.
+ * @param paths in the bundle; duplicates and the order have no effect
+ * @returns the same tree, with the unstamped contents by path, and with `stamped`: the places of the placeholders, by path in
+ *   ascending order. Without paths, `stamped` is absent and `contents` is empty
+ * @throws WritError SOURCE_REFUSED for a path that SOURCE lacks, a file without a placeholder, a file that changed since it was
+ *   read, and for too many files, bytes or placeholders
  */
 export function readStamps(tree: SourceTree, paths: readonly string[]): StampSource {
   const names = [...new Set(paths)].sort();

@@ -27,7 +27,12 @@ export interface BaseFiles {
 
 const op = 'repo.delta:base';
 
-/** @param path a new file; its file system must have enough free space for the changed files */
+/**
+ * Creates a temporary file for the content of base releases. The file has no name any more when this function returns.
+ * @param path a new file; its file system must have enough free space for the added files
+ * @returns the empty file, which its owner closes. `source` throws a RangeError for a file that was not added
+ * @throws WritError DISK_* if the file cannot be created, for example because it exists
+ */
 export function openBaseFiles(
   path: string,
   { layout, limits }: { readonly layout: RepositoryLayout; readonly limits: ArchiveLimits },

@@ -5,7 +5,12 @@ import type { ByteSource } from '../../core/delta/byte-source.js';
 
 const windowBytes = 262_144;
 
-/** @param tooShort creates the error for a file that ends before the part does */
+/**
+ * Makes a part of an open file readable at any offset. Reads nothing yet; the caller closes the descriptor later.
+ * @param part `start` and `length` in bytes
+ * @param tooShort creates the error that `read` throws for a file that ends before the part does
+ * @returns the source. Offset 0 is `start`; a part with start 10 answers `read(0, 4)` with the bytes 10 to 13 of the file
+ */
 export function fileAsSource(
   part: { readonly descriptor: number; readonly start: number; readonly length: number },
   tooShort: () => Error,

@@ -47,7 +47,12 @@ export function treeOfSource(tree: PackedTree): NewTree {
   };
 }
 
-/** @param release a release with its archive in the repository, and the manifest that was read there */
+/**
+ * Makes the new side of a delta from a release that is in the repository. Reads nothing yet, and throws nothing.
+ * @param release a release with its archive in the repository, and the manifest that was read there
+ * @returns the tree, without `changed`. `gather` adds the files to the base files, and is false if the archive differs from its
+ *   manifest; `open` reads them from there, and throws a RangeError for a file that was not gathered
+ */
 export function treeOfArchive(release: Base): NewTree {
   const { manifest, manifestBytes } = release.read;
   return {

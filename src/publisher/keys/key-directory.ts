@@ -150,7 +150,12 @@ export function keyIdOfFile({ publicKey }: KeyFile): string {
   return keyId(metadataKey(publicKey));
 }
 
-/** @throws WritError KEYS_MISSING naming the role and the directory that was searched */
+/**
+ * Opens as many keys of a role as its threshold requires: key files first, then external commands.
+ * @returns exactly `threshold` signers; more available keys are not opened
+ * @throws WritError KEYS_MISSING if too few are available, with the role and the directory; KEY_UNREADABLE, PASSPHRASE_NEEDED,
+ *   PASSPHRASE_WRONG (after three attempts) for a key that cannot be opened
+ */
 export async function requireKeysOf(
   keys: KeyDirectory,
   holder: SigningAuthority,

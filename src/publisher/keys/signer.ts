@@ -19,8 +19,11 @@ export interface Signer {
 export type KeySigner = ReturnType<typeof createSigner>;
 
 /**
- * @param seed the secret of an Ed25519 key; the signer does not expose it
- * @param expectedPublicKey hex, to save its derivation; another key than that of the seed is ignored
+ * Creates a signer from an Ed25519 secret.
+ * @param seed the secret, 32 bytes; the signer does not expose it
+ * @param expectedPublicKey hex, to save its derivation; '' or the key of another seed is ignored
+ * @returns the key in the form of the metadata, its id (hex), and `keys` with only this key. `signNow(bytes)` returns the
+ *   signature (hex) with the key id; `sign` resolves to the same. The same bytes always have the same signature
  */
 export function createSigner(seed: Uint8Array, expectedPublicKey = '') {
   const publicKey = isPublicKeyOf(expectedPublicKey, seed) ? expectedPublicKey : publicKeyOf(seed);
