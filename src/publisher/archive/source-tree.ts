@@ -45,8 +45,8 @@ interface EmptiableTree {
  * @param source a directory, or a link to one
  * @returns the manifest with its bytes and digest, and what hosts will not have: dropped directories, excluded paths, unused
  *   patterns, changed modes, hard links. `manifest.files` is empty only with `empty: 'read'`
- * @throws WritError SOURCE_REFUSED for a path that cannot be published, no file, or too much; CONTENT_SECRET for secrets only
- *   (the facts have the first 20 refusals); USAGE for a pattern of the choice; INTERRUPTED after an abort
+ * @throws WritError CONTENT_SECRET if at least one path is refused for a secret; SOURCE_REFUSED for other paths, no file, or
+ *   too much; both with the first 20 refusals in the facts. USAGE for a pattern of the choice; INTERRUPTED after an abort
  */
 export async function readSourceTree(
   source: string,

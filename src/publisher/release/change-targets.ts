@@ -36,8 +36,13 @@ interface ChangedTargets<Info> {
 export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
 
 /**
- * @param plan called twice: before a key is opened, and again under the lock
- * @throws WritError KEYS_MISSING, as changeRepository, and errors of `plan`
+ * Signs and publishes new heads of channels, under the lock of the repository. Makes their deltas first.
+ * @param plan called twice: before a key is opened, and again under the lock. Undefined: nothing changes
+ * @returns `nothing-new`: nothing was written, because nothing changed and no file waited. `live`: hosts see the change.
+ *   `waiting`: it is signed, and the online keys in `missing` must still sign. `signed`: the roles with new versions; `info` is
+ *   absent if only waiting files were published
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT,
+ *   DISK_*, and errors of `plan`
  */
 export async function changeTargets<Info>(
   options: MoveOptions,

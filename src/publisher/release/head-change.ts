@@ -68,9 +68,12 @@ export async function readHead(
 }
 
 /**
+ * Measures how much a tree changes against the head of its channel. Writes nothing.
  * @param after the tree before its stamps were filled in, because a new serial is not a change
- * @param bounds by default no bounds
- * @throws WritError CHANGE_TOO_LARGE
+ * @param bounds undefined: no bounds
+ * @returns `change` with the difference; `accepted` with the bounds that it exceeds, empty within them. Without a head, or with
+ *   a head whose manifest cannot be read, `change` is absent and `accepted` is empty
+ * @throws WritError CHANGE_TOO_LARGE if the change exceeds bounds with `beyond: 'refuse'`; the facts name all of them
  */
 export function compareToHead(
   head: ChannelHead | undefined,

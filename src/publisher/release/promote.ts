@@ -56,8 +56,13 @@ export interface Promotion extends Pick<HeadChange, 'change' | 'accepted' | 'wit
 export type PromoteResult = TargetsResult<Promotion>;
 
 /**
- * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, RELEASE_NOT_SETTLED, CHANGE_TOO_LARGE, USAGE,
- *   and errors of changeTargets
+ * Makes the head of the channel `from` also the head of the channel `to`, and publishes it.
+ * @returns `nothing-new` if `to` has this serial already and no file waited; nothing was written. `live`: hosts see the change.
+ *   `waiting`: the online keys in `missing` must still sign. `info` has the previous and the new head of `to`
+ * @throws WritError RELEASE_UNKNOWN if `from` lists no release of the bundle, RELEASE_NOT_SETTLED if its head is not the
+ *   requested serial, RELEASE_REFUSED if `to` has a later serial, RELEASE_UNAVAILABLE without the archive, CHANGE_TOO_LARGE,
+ *   USAGE if both channels are the same; errors of `approve`; KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED,
+ *   REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
  */
 export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
   const { approve } = options;

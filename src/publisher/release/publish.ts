@@ -242,7 +242,13 @@ function pickComparison({ head, change, accepted, withinBoundsOf }: HeadChange) 
 
 export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 
-/** @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE, like the publish itself */
+/**
+ * Reports what a publish would do. Opens no key and leaves the repository as it is; packs in a temporary directory.
+ * @returns `nothing-new` with the release that has this tree already; or `would-publish` with the release as it would be
+ *   listed, the bytes of its archive, and the comparison with the head. `previous` is absent for the first release of a
+ *   channel; `lines` is absent if nothing can be compared
+ * @throws WritError SOURCE_REFUSED, CONTENT_SECRET, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE, DISK_*
+ */
 export async function previewPublish(options: PublishOptions) {
   const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);

@@ -149,7 +149,12 @@ function readNamed<Role extends 'snapshot' | 'targets'>(
   throw new WritError('METADATA_MIX', `${name} does not match its listed version`, { facts: { name } });
 }
 
-/** @throws WritError METADATA_MISSING where the file does not exist; as readRepositoryFile */
+/**
+ * Reads a file of the repository completely.
+ * @returns its bytes, at most `maxBytes`; empty for an empty file
+ * @throws WritError METADATA_MISSING if it does not exist, REPOSITORY_INVALID if it is not a regular file or has more bytes,
+ *   DISK_* if this machine cannot read it
+ */
 export function readRequired(path: string, maxBytes: number): Buffer {
   const bytes = readRepositoryFile(path, maxBytes);
   if (bytes !== undefined) return bytes;

@@ -47,7 +47,10 @@ export function perRole<T>(of: (role: TopLevelRole) => T): Readonly<Record<TopLe
 }
 
 /**
- * @param holders keys and threshold of each role. The names of the keys are for people, and are stored under `writ.signers`
+ * Creates the signed part of a root. Signs and writes nothing, and throws nothing.
+ * @param holders keys and threshold of each role. A key of several roles is listed once
+ * @returns the root: `expires` is `nowMs + validityMs` in whole seconds (UTC). Its `writ` has the signing time, the validity
+ *   periods in ms (`livesMs`), and `signers`: the names of the keys, by key id, for people
  */
 export function rootContent(
   edition: Edition,
@@ -81,8 +84,11 @@ export function readValidityPeriods(root: RootSigned): ValidityPeriods {
 }
 
 /**
- * @param before the previous version; its members beside the targets, such as delegations, are kept
- * @param furtherMembers further members of `writ`
+ * Creates the signed part of a targets role. Signs and writes nothing, and throws nothing.
+ * @param targets all entries of the new version, by path; the entries of `before` are not kept
+ * @param before the previous version; its other members, such as delegations, are kept. Undefined for the first version
+ * @param furtherMembers further members of `writ`; they replace members of the same name in `before`
+ * @returns the targets with version, expiry and signing time of the edition; `writ.clock` is never kept from `before`
  */
 export function targetsContent(
   edition: Edition,
@@ -104,9 +110,12 @@ export interface VersionedFile {
 }
 
 /**
- * @param before the entries of the previous snapshot, because every host refuses a role that is removed or older; and the
- *   roles with restarted versions
+ * Creates the signed part of a snapshot. Signs and writes nothing, and throws nothing.
+ * @param before the entries of the previous snapshot, because every host refuses a role that is removed or older; and the roles
+ *   with restarted versions
  * @param files the newest file of each role by name, including `targets`
+ * @returns the snapshot. `meta` has all entries of `before`, replaced by those of `files`, as `targets.json` with version,
+ *   length in bytes and SHA-256; `writ.restarts` is absent without restarted versions
  */
 export function snapshotContent(
   edition: Edition,

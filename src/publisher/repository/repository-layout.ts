@@ -17,7 +17,11 @@ import { readSmallFile } from '../../platform/read-file.js';
 
 export type RepositoryLayout = Readonly<ReturnType<typeof layoutOf>>;
 
-/** @param directory of the repository; it may be absent */
+/**
+ * Builds the paths in a repository. Reads nothing, and throws nothing.
+ * @param directory of the repository; it may be absent
+ * @returns the paths, which begin with `directory`: of `/r`, for example `/r/metadata/timestamp.json` and the lock `/r/.lock`
+ */
 export function layoutOf(directory: string) {
   const metadata = join(directory, 'metadata');
   return {

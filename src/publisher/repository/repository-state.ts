@@ -66,13 +66,17 @@ export interface RepositoryState {
 export const anchorName = 'root.json';
 
 /**
- * @param keysDirectory the directory with the publisher's copy of the first root. Without one, the repository's own first
- *   root is trusted
- * @param options `nextRoot`: the root that is about to be committed. Waiting targets count only if it lists their keys too,
- *   or a snapshot listed them, unless `shouldIncludeWaiting`. `outdatedTargets: 'accepted'` only where they are signed
- *   again and a person sees them. Attack: targets of a key that the root no longer lists may come from a thief, so the next
- *   version must never be built on them unseen
- * @throws WritError REPOSITORY_INVALID with the code of the cause in its facts
+ * Reads and verifies the metadata of a repository, from its first root. Writes nothing.
+ * @param keysDirectory the directory with the publisher's copy of the first root. Without one, the repository's own first root
+ *   is trusted
+ * @param options `nextRoot`: the root that is about to be committed. Waiting targets count only if it lists their keys too, or
+ *   a snapshot listed them, unless `shouldIncludeWaiting`. `outdatedTargets: 'accepted'` only where they are signed again and a
+ *   person sees them. Attack: targets of a key that the root no longer lists may come from a thief, so the next version must
+ *   never be built on them unseen
+ * @returns the verified files: `live` as hosts see them, `targets` and `delegated` with newer signed files, and in `ignored`
+ *   those that do not verify. `outdated` is empty unless a root replaced the keys of a published file
+ * @throws WritError REPOSITORY_INVALID, with the code of the cause in its facts, also for a directory without a repository;
+ *   DISK_*
  */
 export function readRepositoryState(
   layout: RepositoryLayout,

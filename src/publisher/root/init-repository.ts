@@ -46,7 +46,14 @@ export interface InitOptions {
 
 export type InitResult = ReturnType<typeof initRepository>;
 
-/** @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
+/**
+ * Creates a repository with its keys and the first version of each role. Removes all new files after a WritError.
+ * @returns the roles with their number of keys, threshold, expiry, key files and key owners; and the path and digest of the
+ *   first root
+ * @throws WritError USAGE for the threshold or the names, REPOSITORY_EXISTS, REPOSITORY_OWNER if root runs it in a directory of
+ *   another user, KEYS_IN_REPOSITORY for a key directory in the repository, KEY_EXISTS for a key file or a root in the key
+ *   directory; SIGNATURE_DISAGREEMENT, DISK_*
+ */
 export function initRepository(options: InitOptions) {
   const { layout, plan } = planInit(options);
   const rootBytes = createAllOrNothing(options, layout, plan);

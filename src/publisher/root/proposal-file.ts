@@ -92,7 +92,11 @@ function malformed(what: string, cause?: unknown): WritError {
   });
 }
 
-/** @throws WritError PROPOSAL_MALFORMED, also for a file that is missing, too long or not regular */
+/**
+ * Reads a proposal from its file. Verifies the format only: its signatures and its base are not verified.
+ * @returns the proposed root, the digest of its base, and the chain of roots, whose last one is the base
+ * @throws WritError PROPOSAL_MALFORMED for other content, and for a file that is missing, too long or not regular
+ */
 export function readProposal(path: string): Proposal {
   const verdict = readSmallFile(path, { maxBytes: maxProposalBytes });
   if (verdict.kind === 'read') return parseProposal(verdict.bytes);
@@ -131,7 +135,11 @@ export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): 
   });
 }
 
-/** @param what the difference, as `the repository is at root v3 already` */
+/**
+ * Creates the error for a proposal that follows another root than the expected one. Does not throw it.
+ * @param what the difference, as `the repository is at root v3 already`
+ * @returns a WritError PROPOSAL_BASE with the difference in its message, and with exactly these facts
+ */
 export function wrongBase(what: string, facts: Readonly<Record<string, unknown>> = {}): WritError {
   return new WritError('PROPOSAL_BASE', `the proposal is based on another root: ${what}`, { facts });
 }

@@ -29,7 +29,13 @@ export interface ProposeOptions {
   readonly clock: Clock;
 }
 
-/** @throws WritError ROOT_CHANGE_REFUSED, REPOSITORY_INVALID; nothing is written */
+/**
+ * Creates a proposal for the next root. Opens no key and writes nothing.
+ * @returns the unsigned proposal, one version above the newest root of the repository, with the complete chain of roots; and
+ *   `base`: the newest root
+ * @throws WritError ROOT_CHANGE_REFUSED for a change that is never allowed, or is dangerous and not accepted;
+ *   REPOSITORY_INVALID if the roots do not verify or differ from those of the keys directory; DISK_*
+ */
 export function proposeRoot(options: ProposeOptions): TrustedProposal {
   const layout = layoutOf(options.repository);
   // The complete chain, so that a signer with any root of the chain can follow.

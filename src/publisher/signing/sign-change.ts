@@ -56,11 +56,14 @@ export function readStateBeforeLock({
 }
 
 /**
+ * Changes a repository under its lock: calls `sign`, then signs snapshot and timestamp.
  * @param seen the state before the lock; its root lists the online keys that are opened
- * @param sign decides again under the lock, and signs. Where the change is published, its state has no waiting files that hosts
+ * @param sign decides again under the lock, and signs. If the change is published, its state has no waiting files that hosts
  *   would refuse. It returns the state with the signed files as the newest ones
+ * @returns `done` with `live`: hosts see the change, in these versions; or with `waiting`: keys of the online roles in
+ *   `missing` are not available, and neither role was signed
  * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
- *   SIGNATURE_DISAGREEMENT, DISK_*, and what sign throws
+ *   SIGNATURE_DISAGREEMENT, DISK_*, and errors of `sign`
  */
 export async function changeRepository<Done extends object>(
   options: ChangeOptions,

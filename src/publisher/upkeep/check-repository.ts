@@ -21,7 +21,13 @@ export type CheckReport = Awaited<ReturnType<typeof checkRepository>>;
 
 const maxProblems = 500;
 
-/** @throws WritError DISK_* when the disk itself fails; all other problems are in the report */
+/**
+ * Verifies the complete repository. Writes nothing.
+ * @returns the counts of archives, their bytes, deltas, roots, and the verified roles. `problems`: at most 500, with the code
+ *   of a client and the path; empty for a good repository; `moreProblems` counts the others. `notes`: sentences for people, no
+ *   problems. `roots` is 0 and `roles` is empty if no root can be trusted
+ * @throws WritError DISK_* when the disk itself fails; all other problems are in the report
+ */
 export async function checkRepository(options: CheckOptions) {
   const layout = layoutOf(options.repository);
   const { findings, result } = createFindings();

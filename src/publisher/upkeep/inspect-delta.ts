@@ -20,7 +20,14 @@ import { readRepositoryState } from '../repository/repository-state.js';
 
 export type DeltaReport = Awaited<ReturnType<typeof inspectDelta>>;
 
-/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED or ARCHIVE_LIMIT for the signed manifest; DISK_* */
+/**
+ * Describes a delta file, with the release to which the repository around it lists it. Writes nothing.
+ * @returns its size, its digest, and its size when decompressed, in bytes. `listed` is undefined outside a repository, or if no
+ *   release lists this delta; else it has the release and its base. `listed.made` is absent without the archive of the base;
+ *   `isTried` states whether the delta was applied
+ * @throws WritError DELTA_MALFORMED for another file; MANIFEST_MALFORMED or ARCHIVE_LIMIT for the signed manifest; DISK_*; and
+ *   the system's error (ENOENT) for a missing file
+ */
 export async function inspectDelta(path: string, limits: ArchiveLimits) {
   const status = fs.lstatSync(path);
   if (!status.isFile()) throw malformedDelta('it is not a regular file');
