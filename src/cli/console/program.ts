@@ -24,9 +24,13 @@ export interface ProgramSurroundings extends Pick<Surroundings, 'env' | 'stdout'
 }
 
 /**
+ * Parses the command line. Runs no command; loads only the module of the command that is named.
  * @param argv arguments after the program's name
  * @param entries the table of commands
- * @throws WritError USAGE, with commander's suggestion as the hint where it has one
+ * @returns `command` with its definition, arguments (undefined for an optional one that is missing) and flags; or `text` to
+ *   print, for `--help`, `--version` and `help TOPIC`
+ * @throws WritError USAGE for an unknown command, flag or topic, a missing or bad value, and a line without a command; its hint
+ *   has commander's suggestion, else the flags or the help command
  */
 export async function parseCommandLine(
   argv: readonly string[],

@@ -2,7 +2,11 @@
 import { WritError } from '../../core/errors.js';
 import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
 
-/** @throws WritError FLEET_TOO_OLD for a server of 0.1.0, which does not count hosts by bake time */
+/**
+ * Requires the counts of hosts by bake time in the answer of a fleet server.
+ * @returns `settled` of the answer, unchanged
+ * @throws WritError FLEET_TOO_OLD if it is undefined: a server of 0.1.0 does not count hosts by bake time
+ */
 export function requireSettledCounts({ settled }: Pick<WaitFacts, 'settled'>): WaitSettled {
   if (settled !== undefined) return settled;
   throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');

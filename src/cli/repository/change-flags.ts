@@ -49,9 +49,12 @@ export const deltasFlag = preset(
 export type ChangeFlags = FlagValues<typeof changeFlags>;
 
 /**
+ * Creates the options of a change of a repository from the flags. Opens no key and writes nothing.
  * @param holder the name of this command in the lock, as `withdraw`
- * @param serves true for the roles that a signer without a role may sign. By default not the online roles, so that a
- *   person's device does not sign what the server signs
+ * @param serves true for the roles that a signer without a role may sign. By default not the online roles, so that a person's
+ *   device does not sign what the server signs
+ * @returns the options, with absolute paths (relative ones begin at the working directory). `keys.external` has one command for
+ *   each --signer, in their order; empty without the flag
  */
 export function changeOptions(
   flags: ChangeFlags,

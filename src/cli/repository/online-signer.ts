@@ -16,8 +16,11 @@ import { findWriteObstacle } from '../../publisher/upkeep/resign-obstacle.js';
 import type { OnlineSigner, RefusedFile } from '../../server/resign/resigner.js';
 
 /**
+ * Opens the keys of snapshot and timestamp, for a server that re-signs both. Signs nothing yet.
  * @param keys only the files of snapshot and timestamp, and the publisher's copy of the root, are opened in this directory
  * @param ask asks whether the clock is synchronised; replaced in tests
+ * @returns the signer. `resign` does not wait for another writer (REPOSITORY_LOCKED). After KEYS_MISSING it opens the keys of
+ *   the directory once more, because a new root can list other keys
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function createOnlineSigner(

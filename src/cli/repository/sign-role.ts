@@ -11,8 +11,12 @@ import { counted } from '../show/show-text.js';
 import { type ChangeFlags, changeAnswer, changeOptions, previewOf, reportSigned } from './change-flags.js';
 
 /**
- * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was
- *   published), SIGNATURE_DISAGREEMENT, DISK_*
+ * Re-signs a role that lists releases, as `targets`; with `dryRun` it opens no key and writes nothing.
+ * @returns the output of the command: outcome `signed`, or `would-sign` of type `sign.preview` for `dryRun`. The first line
+ *   names the version, as `SIGNED targets v5: 3 releases, until 2027-11-21`. If the online keys are missing, `next` is the
+ *   command that publishes the version
+ * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE, REPOSITORY_LOCKED,
+ *   REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function signRoleAgain(
   role: string,

@@ -22,7 +22,12 @@ export const signerFlags = {
 
 export type SignerFlags = FlagValues<typeof signerFlags>;
 
-/** @param serves true for the roles that a command without ROLE= may sign */
+/**
+ * Translates each --signer flag into a command that signs. Runs nothing, and throws nothing.
+ * @param serves true for the roles that a command without ROLE= may sign
+ * @returns the commands in the order of the flags, with duplicates; empty without the flag. `targets=./sign` is the command
+ *   `./sign`, and signs only for `targets`; text without such a prefix is the command unchanged
+ */
 export function externalCommands(
   { signer = [], signerTimeout }: SignerFlags,
   { env, reporter, signal, surroundings: { directory } }: CommandContext,

@@ -55,7 +55,13 @@ interface ShownRelease extends Pick<ListedRelease, 'role' | 'release'> {
 
 const maxReleasesShown = 50;
 
-/** @param label as `signs`; each line begins with it, and with `keeps` in place of `publishes` when only the signer changes */
+/**
+ * Formats releases for people, in the given order. Throws nothing.
+ * @param label as `signs`; each line begins with it, and with `keeps` in place of `publishes` when only the signer changes
+ * @returns one line for each of the first 50 releases, as `  signs  dns-edge stable serial 2 sha256:77b0aa12e1f0`, and a line
+ *   with the number of the others; empty without releases. A line ends with the former signer, or states that hosts do not see
+ *   the release
+ */
 export function releaseLines(label: string, releases: readonly ShownRelease[]): string[] {
   const shown = releases.slice(0, maxReleasesShown).map(({ role, release, isLive, movedFrom }) => {
     const isKept = movedFrom !== undefined && label === 'publishes';

@@ -1,5 +1,4 @@
-// `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
-// do. Pure: a report in, lines out.
+// `writ status` for people: a sentence, then bundles, workers, freshness, trust, and each problem with its hint. Pure.
 import { type ErrorCode, errorCodes, isImplicitRefusal } from '../../core/error-codes.js';
 import { describeCaller } from '../../core/names.js';
 import type {
@@ -35,7 +34,6 @@ import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 /** A problem beside an active policy that lasts until its fix. A pull exits with 4 for it. */
 const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) || isImplicitRefusal(code);
 
-/** Problems that stop every activation. */
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
 
 /**
@@ -64,7 +62,10 @@ function isDamaged({ problems }: StatusReport): boolean {
   return problems.some(({ code }) => code === 'STATE_DAMAGED');
 }
 
-/** @param service what starts the agent of this host; left out: its unit */
+/**
+ * @param service the commands that start and stop the agent of this host; left out: those of its unit. Throws nothing
+ * @returns lines; the first has label, sentence and host. `next` or `undo` is present only without problems, for a useful command
+ */
 export function showStatus(
   report: Bounded<StatusReport>,
   service = chooseServiceCommands('installed'),

@@ -41,8 +41,8 @@ export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
  * @returns `nothing-new`: nothing was written, because nothing changed and no file waited. `live`: hosts see the change.
  *   `waiting`: it is signed, and the online keys in `missing` must still sign. `signed`: the roles with new versions; `info` is
  *   absent if only waiting files were published
- * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT,
- *   DISK_*, and errors of `plan`
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE, REPOSITORY_LOCKED, REPOSITORY_INVALID,
+ *   SIGNATURE_DISAGREEMENT, DISK_*, and errors of `plan`
  */
 export async function changeTargets<Info>(
   options: MoveOptions,

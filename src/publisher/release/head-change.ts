@@ -72,7 +72,7 @@ export async function readHead(
  * @param after the tree before its stamps were filled in, because a new serial is not a change
  * @param bounds undefined: no bounds
  * @returns `change` with the difference; `accepted` with the bounds that it exceeds, empty within them. Without a head, or with
- *   a head whose manifest cannot be read, `change` is absent and `accepted` is empty
+ *   a head without a readable manifest, `change` is absent and `accepted` is empty
  * @throws WritError CHANGE_TOO_LARGE if the change exceeds bounds with `beyond: 'refuse'`; the facts name all of them
  */
 export function compareToHead(

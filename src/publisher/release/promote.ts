@@ -61,8 +61,8 @@ export type PromoteResult = TargetsResult<Promotion>;
  *   `waiting`: the online keys in `missing` must still sign. `info` has the previous and the new head of `to`
  * @throws WritError RELEASE_UNKNOWN if `from` lists no release of the bundle, RELEASE_NOT_SETTLED if its head is not the
  *   requested serial, RELEASE_REFUSED if `to` has a later serial, RELEASE_UNAVAILABLE without the archive, CHANGE_TOO_LARGE,
- *   USAGE if both channels are the same; errors of `approve`; KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED,
- *   REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
+ *   USAGE if both channels are the same; errors of `approve`; KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE,
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
  */
 export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
   const { approve } = options;

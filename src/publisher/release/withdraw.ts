@@ -40,12 +40,13 @@ export interface ChannelMove {
 export type WithdrawResult = TargetsResult<readonly ChannelMove[]>;
 
 /**
- * Withdraws releases of a bundle, and publishes the change. A channel whose head is withdrawn moves to another release.
+ * Withdraws releases of a bundle, and publishes the change. If its head is withdrawn, a channel moves to another release.
  * @returns `nothing-new` if all serials were withdrawn before and no file waited. `live`: hosts see the change. `waiting`: the
  *   online keys in `missing` must still sign. `info` has one move for each changed channel
  * @throws WritError RELEASE_UNKNOWN for an unknown bundle, channel or serial, RELEASE_UNAVAILABLE without the archive of the
  *   release to return to, RELEASE_REFUSED if `to` is withdrawn, refused by hosts or not needed, USAGE for the reason;
- *   KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
+ *   KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE, REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT,
+ *   DISK_*
  */
 export async function withdrawRelease(
   request: WithdrawRequest,

@@ -42,10 +42,10 @@ export interface CommitResult {
 /**
  * Writes the proposed root, signs the roles of its new keys, and saves the publisher's copy of the root. Takes the lock.
  * @returns `committed`: the root is new. `completed`: an earlier run wrote it, and this run wrote the rest. `unchanged`:
- *   nothing was left to write. `waiting` has the roles whose keys were not available; it is empty if all signed
+ *   nothing was left to write. `waiting` has the roles without available keys; it is empty if all signed
  * @throws WritError PROPOSAL_BASE, ROOT_CHANGE_REFUSED, METADATA_EXPIRED, SIGNATURE_THRESHOLD if signers are missing,
  *   TEAM_KEY_UNCONFIRMED, KEYS_MISSING for missing new keys unless `unsignedRoles` is `accepted`; KEY_UNREADABLE, PASSPHRASE_*,
- *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
+ *   CLOCK_UNSURE, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function commitRoot(options: CommitOptions): Promise<CommitResult> {
   return withRepository({ ...options, holder: 'root commit' }, async (writer) => {

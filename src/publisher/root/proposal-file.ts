@@ -94,7 +94,7 @@ function malformed(what: string, cause?: unknown): WritError {
 
 /**
  * Reads a proposal from its file. Verifies the format only: its signatures and its base are not verified.
- * @returns the proposed root, the digest of its base, and the chain of roots, whose last one is the base
+ * @returns the proposed root, the digest of its base, and the chain of roots, with the base as the last one
  * @throws WritError PROPOSAL_MALFORMED for other content, and for a file that is missing, too long or not regular
  */
 export function readProposal(path: string): Proposal {

@@ -62,7 +62,7 @@ export function readStateBeforeLock({
  *   would refuse. It returns the state with the signed files as the newest ones
  * @returns `done` with `live`: hosts see the change, in these versions; or with `waiting`: keys of the online roles in
  *   `missing` are not available, and neither role was signed
- * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
+ * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
  *   SIGNATURE_DISAGREEMENT, DISK_*, and errors of `sign`
  */
 export async function changeRepository<Done extends object>(

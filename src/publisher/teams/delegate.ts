@@ -29,8 +29,8 @@ export type DelegateResult = ChangeResult<Delegated>;
  * Changes one delegation in targets, and signs the delegated role if its new keys require that and are available.
  * @returns `nothing-new`: the delegation is so already, and no file waited; nothing was written. `live`: hosts see the change.
  *   `waiting`: the online keys in `missing` must still sign. `signed` has `targets`, and the role if it was signed too
- * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED,
- *   REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
+ * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, CLOCK_UNSURE,
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function delegateRole(
   request: DelegationRequest,

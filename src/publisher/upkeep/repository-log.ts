@@ -1,6 +1,4 @@
-// `writ repo log`: the history of signatures that the retained metadata of a repository proves, newest entry first. Joins
-// the verified versions (log-versions) with their acts (log-rules), and reports where the log begins and what does not
-// verify. Reads only.
+// `writ repo log`: the signatures that the retained metadata of a repository proves. Joins log-versions and log-rules. Reads only
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
@@ -75,7 +73,10 @@ export interface LogOptions {
   readonly bounds?: LogBounds;
 }
 
-/** @throws WritError REPOSITORY_INVALID without a first root; DISK_* */
+/**
+ * @returns the signed versions, newest first; roles without version 1, lost versions, and `problems` for files that do not verify
+ * @throws WritError REPOSITORY_INVALID without a first root, another code if that root does not verify; DISK_*. Writes nothing
+ */
 export function readRepositoryLog({
   repository,
   keysDirectory,
@@ -153,7 +154,6 @@ function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
   });
 }
 
-/** The metadata that shows which versions hosts saw. */
 interface SeenVersions {
   readonly live: Live;
   /** Oldest first. */
