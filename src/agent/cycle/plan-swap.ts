@@ -41,7 +41,8 @@ export interface SwapFacts extends CandidateOptions {
  * @returns `swap` with the bundles to place and the move: an update if a serial or manifest differs from the active policy, or
  *   with `force` a repair if its links or a tree are damaged. `none` for the same content without such damage, and for an empty
  *   candidate
- * @returns `records`: with `force`, releases with an intact tree whose retained files must be written again; otherwise empty
+ * @returns `records`: with `force`, releases with an intact tree and damaged retained files, which must be written again;
+ *   otherwise empty
  * @throws WritError INTERRUPTED when `signal` aborts during the scan; DISK_* if the scan cannot read
  */
 export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> {

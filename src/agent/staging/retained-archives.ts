@@ -11,7 +11,7 @@ import type { Host } from '../state/host.js';
 import { releaseDirectoryName } from '../state/paths.js';
 
 /**
- * Creates a client whose downloads read the retained archive first. Its other methods are those of `host.client`.
+ * Creates a client that reads the retained archive before it downloads. Its other methods are those of `host.client`.
  * @param canDownload true: if the retained archive cannot be used, its failure is logged and the mirrors are tried. False: no
  *   request
  * @returns the client. `download` resolves to an empty list from the retained archive, otherwise to the result of `host.client`

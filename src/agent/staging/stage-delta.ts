@@ -30,8 +30,8 @@ export interface StageDeltaOptions extends StagedTreeOptions {
  * Creates the staged tree of a release from its base tree and a verified delta. Never changes the base.
  * @returns the staged bundle in `directory`: every file has its signed digest. It is not flushed. After an error the tree is
  *   removed
- * @throws WritError DELTA_MALFORMED for a delta that cannot be decoded; DELTA_MISMATCH if the result does not match what was
- *   signed, also for a changed base; MANIFEST_MALFORMED; MANIFEST_MISMATCH for wrong stamps; ARCHIVE_LIMIT; INTERRUPTED; DISK_*
+ * @throws WritError DELTA_MALFORMED for a delta that cannot be decoded; DELTA_MISMATCH if a result has not its signed digest,
+ *   also for a changed base; MANIFEST_MALFORMED; MANIFEST_MISMATCH for wrong stamps; ARCHIVE_LIMIT; INTERRUPTED; DISK_*
  */
 export function stageDelta(options: StageDeltaOptions): Promise<StagedBundle> {
   const { target, base, delta, limits, signal } = options;
